@@ -1,0 +1,1 @@
+"""What evaluations run on: the Corpus type, the loaders, and the bundled corpora."""

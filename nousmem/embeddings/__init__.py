@@ -1,0 +1,1 @@
+"""Text to vectors: the contract and the embedders that ship with nousmem."""

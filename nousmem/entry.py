@@ -1,0 +1,291 @@
+"""One memory, and the checks it passes at the door."""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from numbers import Real
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nousmem.errors import InvalidEntry, InvalidVector
+
+__all__ = [
+    "Entry",
+    "MemoryType",
+    "Vector",
+    "epoch_microseconds",
+    "from_epoch_microseconds",
+    "parse_instant",
+    "parse_type",
+    "parse_vector",
+]
+
+Vector = NDArray[np.float32]
+"""One embedding: shape (dimension,), float32, finite, not all zeros."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SAME_AS_CREATED = cast("datetime", None)
+
+
+class MemoryType(StrEnum):
+    """What kind of memory an entry is (specification, "Memory Types")."""
+
+    SEMANTIC = "semantic"
+    """Facts and knowledge."""
+    EPISODIC = "episodic"
+    """Events and experiences."""
+    PROCEDURAL = "procedural"
+    """How-to and processes."""
+
+
+def parse_type(value: MemoryType | str) -> MemoryType:
+    """Return the memory type named by `value`.
+
+    Raises:
+        InvalidEntry: the name is not one of semantic, episodic, procedural.
+    """
+    try:
+        return MemoryType(value)
+    except ValueError:
+        names = ", ".join(MemoryType)
+        raise InvalidEntry(f"type must be one of {names}, got {value!r}") from None
+
+
+def parse_instant(value: datetime | str | float, *, assume_utc: bool = False) -> datetime:
+    """Return `value` as an aware datetime in UTC.
+
+    Args:
+        value: An aware datetime, an ISO 8601 text with an offset or `Z`, or seconds since
+            1970-01-01 UTC.
+        assume_utc: Read a datetime or text without an offset as UTC, instead of refusing it.
+
+    Raises:
+        InvalidEntry: the value has no offset and `assume_utc` is off, or is not an instant.
+    """
+    moment: datetime
+    if isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise InvalidEntry(
+                f"expected an ISO 8601 instant such as 2026-03-15T12:00:00Z, got {value!r}"
+            ) from None
+    elif isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+        try:
+            return datetime.fromtimestamp(float(value), tz=UTC)
+        except (OverflowError, ValueError, OSError):
+            raise InvalidEntry(f"{value!r} seconds since 1970 is not a date") from None
+    else:
+        raise InvalidEntry(
+            f"expected an instant (aware datetime, ISO text or epoch), got {value!r}"
+        )
+    if moment.utcoffset() is None:
+        if not assume_utc:
+            raise InvalidEntry(
+                f"the instant {value!r} has no time zone: add one, for example tzinfo=UTC"
+            )
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidEntry(f"the instant {value!r} is outside the years 1 to 9999 in UTC") from None
+
+
+def epoch_microseconds(moment: datetime) -> int:
+    """Return whole microseconds since 1970-01-01 UTC, exactly."""
+    delta = moment - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def from_epoch_microseconds(value: int) -> datetime:
+    """Return the UTC instant `value` microseconds after 1970-01-01, exactly."""
+    seconds, micros = divmod(value, 1_000_000)
+    return datetime.fromtimestamp(seconds, tz=UTC).replace(microsecond=micros)
+
+
+def parse_vector(value: ArrayLike) -> Vector:
+    """Return `value` as a read-only float32 vector of shape (dimension,).
+
+    Raises:
+        InvalidVector: the value is not a non-empty sequence of finite numbers, or is all zeros
+            (a zero vector has no direction, so no cosine).
+    """
+    try:
+        vector = np.array(value, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidVector(f"expected a sequence of numbers, got {type(value).__name__}") from None
+    if vector.ndim != 1 or vector.size == 0:
+        raise InvalidVector(
+            f"expected one vector of shape (dimension,), got an array of shape {vector.shape}"
+        )
+    if not np.isfinite(vector).all():
+        raise InvalidVector("the vector holds NaN or infinity (or overflows float32)")
+    if not vector.any():
+        raise InvalidVector("the vector is all zeros: it has no direction to compare")
+    vector.flags.writeable = False
+    return vector
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _clean_text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidEntry(f"{name} must be text, got {type(value).__name__}: {value!r}")
+    if "\x00" in value:
+        raise InvalidEntry(f"{name} holds a NUL character, which databases cannot keep")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidEntry(f"{name} holds a lone surrogate, which is not Unicode text") from None
+    return value
+
+
+def _clean_importance(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidEntry(f"importance must be a number from 0 to 1, got {value!r}")
+    number = float(value)
+    if not 0.0 <= number <= 1.0:
+        raise InvalidEntry(f"importance must be from 0 to 1, got {value!r}")
+    return number
+
+
+def _clean_metadata(value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidEntry(f"metadata must be a mapping, got {type(value).__name__}")
+    mapping = cast("Mapping[Any, Any]", value)
+    for key in mapping:
+        if not isinstance(key, str):
+            raise InvalidEntry(f"metadata keys must be text, got {key!r}")
+    try:
+        text = json.dumps(dict(mapping), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidEntry(f"metadata must be plain JSON values: {error}") from None
+    _clean_text("metadata", text)
+    if "\\u0000" in text:
+        raise InvalidEntry("metadata holds a NUL character, which databases cannot keep")
+    return json.loads(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One memory.
+
+    Values are checked and normalised when the entry is made; an entry that exists is valid.
+    Entries never change: use `replace` for a copy with other values.
+
+    Raises:
+        InvalidEntry: a value is outside what the field documents.
+        InvalidVector: `embedding` is empty, not finite or all zeros.
+    """
+
+    content: str
+    """The text of the memory; not blank."""
+    _: KW_ONLY
+    id: str = field(default_factory=_new_id)
+    """Unique in its store. Default: 32 random hexadecimal digits."""
+    type: MemoryType = MemoryType.SEMANTIC
+    """semantic, episodic or procedural; also accepted as text."""
+    importance: float = 0.5
+    """How much the memory matters, 0 to 1."""
+    evergreen: bool = False
+    """Exempt from decay."""
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Anything that is JSON; kept as given."""
+    agent_id: str | None = None
+    """Scope: the agent that stored it. None is "unset", "" is a value."""
+    session_id: str | None = None
+    """Scope: the conversation it was stored in."""
+    user_id: str | None = None
+    """Scope: the user it is about."""
+    namespace: str | None = None
+    """Scope: a free grouping."""
+    embedding: Vector | None = field(default=None, compare=False, repr=False)
+    """Shape (dimension,), float32; any sequence of numbers is accepted."""
+    embedder: str | None = None
+    """Fingerprint of the embedder that made `embedding`; None for a vector set by hand."""
+    access_count: int = 0
+    """How many times `recall` returned it."""
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """UTC, to the microsecond. Default: the wall clock; give it wherever results must repeat."""
+    updated_at: datetime = _SAME_AS_CREATED
+    """UTC; set by `store.update`. Default: `created_at`."""
+    last_accessed_at: datetime = _SAME_AS_CREATED
+    """UTC; set by `recall`, drives decay and recency. Default: `created_at`."""
+    superseded_at: datetime | None = None
+    """UTC; when an update replaced this entry and kept it as history."""
+    superseded_by: str | None = None
+    """Id of the entry that replaced it."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        content = _clean_text("content", self.content)
+        if not content.strip():
+            raise InvalidEntry(f"content must not be blank, got {content!r}")
+        if not _clean_text("id", self.id):
+            raise InvalidEntry("id must not be empty; leave it out to get a generated one")
+        put(self, "type", parse_type(self.type))
+        put(self, "importance", _clean_importance(self.importance))
+        if not isinstance(self.evergreen, bool | np.bool_):
+            raise InvalidEntry(f"evergreen must be True or False, got {self.evergreen!r}")
+        put(self, "evergreen", bool(self.evergreen))
+        put(self, "metadata", _clean_metadata(self.metadata))
+        for name in ("agent_id", "session_id", "user_id", "namespace", "superseded_by", "embedder"):
+            value = getattr(self, name)
+            if value is not None:
+                _clean_text(name, value)
+        if self.embedding is not None:
+            put(self, "embedding", parse_vector(self.embedding))
+        elif self.embedder is not None:
+            put(self, "embedder", None)
+        count = self.access_count
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+            raise InvalidEntry(f"access_count must be a whole number from 0, got {count!r}")
+        put(self, "access_count", int(count))
+        put(self, "created_at", parse_instant(self.created_at))
+        for name in ("updated_at", "last_accessed_at"):
+            value = getattr(self, name)
+            put(self, name, self.created_at if value is None else parse_instant(value))
+        if self.superseded_at is not None:
+            put(self, "superseded_at", parse_instant(self.superseded_at))
+
+    def replace(self, **changes: Any) -> Entry:
+        """Return a copy with `changes`, checked like a new entry.
+
+        A new `content` without a new `embedding` drops the old vector: it belonged to the old
+        text.
+
+        Raises:
+            InvalidEntry: a name is not a field of Entry, or a value is not valid for it.
+        """
+        reject_unknown_fields(changes, ENTRY_FIELDS)
+        if (
+            "content" in changes
+            and "embedding" not in changes
+            and changes["content"] != self.content
+        ):
+            changes = {**changes, "embedding": None, "embedder": None}
+        return replace(self, **changes)
+
+
+ENTRY_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Entry))
+"""The names of an entry's fields, in the order they are declared."""
+
+
+def reject_unknown_fields(names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise InvalidEntry for the first of `names` that is not in `known`."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise InvalidEntry(f"an entry has no field {name!r}; fields: {', '.join(known)}")

@@ -1,0 +1,92 @@
+"""What can go wrong, as classes: one per situation a caller may want to tell apart.
+
+Every message says what was expected, what came, and what to do about it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "CorpusError",
+    "CorpusFileMissing",
+    "EmbedderError",
+    "EmbeddingMismatch",
+    "EntryNotFound",
+    "InvalidEntry",
+    "InvalidParameter",
+    "InvalidScope",
+    "InvalidVector",
+    "MissingDependency",
+    "NousmemError",
+    "StoreError",
+    "UnknownName",
+]
+
+
+class NousmemError(Exception):
+    """Base of every error a user of nousmem can cause or repair."""
+
+
+class InvalidEntry(NousmemError, ValueError):
+    """An entry's field has a value that no store may hold."""
+
+
+class InvalidScope(NousmemError, ValueError):
+    """A scope names a field that entries do not have, or wants a value of the wrong type."""
+
+
+class InvalidParameter(NousmemError, ValueError):
+    """An option has a value outside its documented range."""
+
+
+class InvalidVector(NousmemError, ValueError):
+    """A vector is empty, not finite, all zeros, or not one-dimensional."""
+
+
+class EmbeddingMismatch(NousmemError, ValueError):
+    """A vector comes from another embedder, or has another length, than those in the store."""
+
+
+class EntryNotFound(NousmemError, LookupError):
+    """No entry has this id."""
+
+    def __init__(self, entry_id: str) -> None:
+        super().__init__(f"no entry with id {entry_id!r} in this store")
+        self.entry_id = entry_id
+
+
+class UnknownName(NousmemError, LookupError):
+    """A name was asked for that nothing is registered under."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        choices = sorted(known)
+        close = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        super().__init__(f"unknown {kind} {name!r}{hint} Known: {', '.join(choices)}")
+        self.name = name
+
+
+class StoreError(NousmemError):
+    """A store cannot be opened, read or written; the message names the file and the cause."""
+
+
+class EmbedderError(NousmemError):
+    """An embedder failed, or returned something that is not one vector per text."""
+
+
+class CorpusError(NousmemError, ValueError):
+    """A corpus file is damaged, or is not in the format its loader reads."""
+
+
+class CorpusFileMissing(NousmemError, FileNotFoundError):
+    """A corpus is not on this disk; the message says which file to put where."""
+
+
+class MissingDependency(NousmemError, ImportError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package!r}: pip install 'nousmem[{extra}]'")
+        self.package = package

@@ -1,0 +1,1 @@
+"""Where entries live: the contract and the stores that ship with nousmem."""

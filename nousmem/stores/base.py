@@ -1,0 +1,166 @@
+"""The contract between the memory system and the place where entries live.
+
+Anyone may write a store: a class with these operations is one, nothing has to be inherited or
+registered. `nousmem.testing.StoreConformance` checks a store against everything said here.
+
+Source: specification, "Bringing Your Own Backend".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Protocol, Self, runtime_checkable
+
+from numpy.typing import ArrayLike
+
+from nousmem.entry import Entry, MemoryType
+from nousmem.scope import GLOBAL, ScopeLike
+
+__all__ = ["ScoredEntries", "Store", "TouchStore", "VectorStore"]
+
+ScoredEntries = Sequence[tuple[Entry, float]]
+"""Entries with their scores, best first; equal scores by descending id."""
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Where entries live. Seven operations are required: opening, and the six below.
+
+    Opening is the class's own business (a constructor, a function); the object is its state.
+
+    Filters mean the same in every operation that takes them, and are applied before any cut:
+
+    - `scope`: a Scope or a mapping of Entry fields to wanted values, compared for exact
+      equality; an unknown field raises InvalidScope.
+    - `type`: only entries of this memory type; an unknown one raises InvalidEntry.
+    - `as_of`: the store as seen at that instant: entries created later are invisible, and an
+      entry superseded by then is too. None is the present: nothing superseded is visible.
+    - `limit`: at most this many, best first; 0 is none; a negative one raises InvalidParameter.
+
+    A write is all or nothing, and a reader never sees half of it. If the process dies, an entry
+    is in both index and table, or absent from both.
+    """
+
+    def put(self, entries: Iterable[Entry], /) -> int:
+        """Store entries, replacing those whose id exists; return how many were given.
+
+        All or nothing: when one is refused, none is stored. Of two entries with one id the last
+        wins. Nothing of a replaced entry stays findable.
+
+        Raises:
+            EmbeddingMismatch: an embedding has another length, or another embedder's
+                fingerprint, than those in the store.
+        """
+        ...
+
+    def get(self, entry_id: str, /) -> Entry:
+        """Return the entry with this id, superseded or not.
+
+        Raises:
+            EntryNotFound: there is none.
+        """
+        ...
+
+    def update(self, entry_id: str, /, *, now: datetime | None = None, **changes: Any) -> Entry:
+        """Change fields of one entry and return the new entry.
+
+        `updated_at` becomes `now` (None: the wall clock). A new content without a new embedding
+        drops the old vector. `id` cannot change.
+
+        Raises:
+            EntryNotFound: there is no such entry.
+            InvalidEntry: a field is unknown, cannot change, or the value is not valid.
+        """
+        ...
+
+    def delete(self, entry_ids: Iterable[str], /) -> int:
+        """Remove the entries with these ids; return how many existed."""
+        ...
+
+    def list(
+        self,
+        *,
+        scope: ScopeLike = GLOBAL,
+        type: MemoryType | str | None = None,
+        limit: int | None = None,
+        as_of: datetime | None = None,
+        include_superseded: bool = False,
+    ) -> list[Entry]:
+        """Return entries, the oldest first (`created_at`, then id)."""
+        ...
+
+    def search_text(
+        self,
+        query: str,
+        /,
+        *,
+        scope: ScopeLike = GLOBAL,
+        type: MemoryType | str | None = None,
+        limit: int = 10,
+        min_score: float = 0.0,
+        as_of: datetime | None = None,
+    ) -> ScoredEntries:
+        """Return the entries whose text matches, with score > `min_score`, best first.
+
+        A score is a similarity: larger is better. `query` is a user's text, never syntax; one
+        without anything to search for returns nothing.
+        """
+        ...
+
+
+@runtime_checkable
+class VectorStore(Store, Protocol):
+    """A store that also searches vectors: detected by the presence of `search_vector`.
+
+    A store that cannot must not define the method at all.
+    """
+
+    def search_vector(
+        self,
+        vector: ArrayLike,
+        /,
+        *,
+        scope: ScopeLike = GLOBAL,
+        type: MemoryType | str | None = None,
+        limit: int = 10,
+        min_score: float = 0.0,
+        as_of: datetime | None = None,
+        embedder: str | None = None,
+    ) -> ScoredEntries:
+        """Return entries by the cosine of their embedding with `vector`, where > `min_score`.
+
+        Args:
+            vector: Shape (dimension,), finite, not all zeros.
+            embedder: Fingerprint of the embedder that made it; None is not checked.
+
+        Raises:
+            InvalidVector: the vector is not one.
+            EmbeddingMismatch: it has another length or embedder than those in the store.
+        """
+        ...
+
+
+@runtime_checkable
+class TouchStore(Store, Protocol):
+    """A store that can record many accesses in one write."""
+
+    def touch(self, entry_ids: Iterable[str], /, *, now: datetime) -> int:
+        """Add one to `access_count` and set `last_accessed_at`; return how many existed.
+
+        `updated_at` stays: reading is not changing.
+        """
+        ...
+
+
+class Closing:
+    """Gives a store with a `close` method the `with` statement."""
+
+    def close(self) -> None:
+        """Release what the store holds; closing twice is harmless."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
