@@ -7,7 +7,7 @@ import math
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from numbers import Real
 from typing import Any, cast
@@ -26,6 +26,7 @@ __all__ = [
     "parse_instant",
     "parse_type",
     "parse_vector",
+    "restore_entry",
 ]
 
 Vector = NDArray[np.float32]
@@ -71,6 +72,9 @@ def parse_instant(value: datetime | str | float, *, assume_utc: bool = False) ->
         InvalidEntry: the value has no offset and `assume_utc` is off, or is not an instant.
     """
     moment: datetime
+    if isinstance(value, datetime) and type(value) is not datetime:
+        # pandas: a Timestamp counts nanoseconds, and NaT calls itself a datetime.
+        value = value.isoformat()
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, str):
@@ -80,7 +84,7 @@ def parse_instant(value: datetime | str | float, *, assume_utc: bool = False) ->
             raise InvalidEntry(
                 f"expected an ISO 8601 instant such as 2026-03-15T12:00:00Z, got {value!r}"
             ) from None
-    elif isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+    elif isinstance(value, Real) and not isinstance(value, bool):
         try:
             return datetime.fromtimestamp(float(value), tz=UTC)
         except (OverflowError, ValueError, OSError):
@@ -109,8 +113,7 @@ def epoch_microseconds(moment: datetime) -> int:
 
 def from_epoch_microseconds(value: int) -> datetime:
     """Return the UTC instant `value` microseconds after 1970-01-01, exactly."""
-    seconds, micros = divmod(value, 1_000_000)
-    return datetime.fromtimestamp(seconds, tz=UTC).replace(microsecond=micros)
+    return _EPOCH + timedelta(microseconds=value)
 
 
 def parse_vector(value: ArrayLike) -> Vector:
@@ -121,9 +124,13 @@ def parse_vector(value: ArrayLike) -> Vector:
             (a zero vector has no direction, so no cosine).
     """
     try:
-        vector = np.array(value, dtype=np.float32)
-    except (TypeError, ValueError, OverflowError):
+        given = np.asarray(value)
+    except (TypeError, ValueError):
         raise InvalidVector(f"expected a sequence of numbers, got {type(value).__name__}") from None
+    if given.dtype.kind not in "fiu":
+        raise InvalidVector(f"expected real numbers, got {type(value).__name__} of {given.dtype}")
+    with np.errstate(over="ignore"):
+        vector = given.astype(np.float32)
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidVector(
             f"expected one vector of shape (dimension,), got an array of shape {vector.shape}"
@@ -153,29 +160,39 @@ def _clean_text(name: str, value: object) -> str:
 
 
 def _clean_importance(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
+    number = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    # Compared before it is converted: not every whole number fits a float.
+    if not 0 <= cast("float", number) <= 1:
         raise InvalidEntry(f"importance must be a number from 0 to 1, got {value!r}")
-    number = float(value)
-    if not 0.0 <= number <= 1.0:
-        raise InvalidEntry(f"importance must be from 0 to 1, got {value!r}")
-    return number
+    return float(number)
 
 
 def _clean_metadata(value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidEntry(f"metadata must be a mapping, got {type(value).__name__}")
-    mapping = cast("Mapping[Any, Any]", value)
-    for key in mapping:
-        if not isinstance(key, str):
-            raise InvalidEntry(f"metadata keys must be text, got {key!r}")
+    if not value:
+        return {}
+    mapping = dict(cast("Mapping[Any, Any]", value))
     try:
-        text = json.dumps(dict(mapping), ensure_ascii=False, allow_nan=False)
+        copied = json.loads(json.dumps(mapping, allow_nan=False))
+        _check_texts(mapping)
+    except InvalidEntry:
+        raise
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidEntry(f"metadata must be plain JSON values: {error}") from None
-    _clean_text("metadata", text)
-    if "\\u0000" in text:
-        raise InvalidEntry("metadata holds a NUL character, which databases cannot keep")
-    return json.loads(text)
+    return copied
+
+
+def _check_texts(value: object) -> None:
+    if isinstance(value, str):
+        _clean_text("metadata", value)
+    elif isinstance(value, dict):
+        for key, item in cast("dict[Any, Any]", value).items():
+            _clean_text("a metadata key", key)
+            _check_texts(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("list[Any] | tuple[Any, ...]", value):
+            _check_texts(item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +218,7 @@ class Entry:
     """How much the memory matters, 0 to 1."""
     evergreen: bool = False
     """Exempt from decay."""
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
     """Anything that is JSON; kept as given."""
     agent_id: str | None = None
     """Scope: the agent that stored it. None is "unset", "" is a value."""
@@ -264,7 +281,7 @@ class Entry:
         """Return a copy with `changes`, checked like a new entry.
 
         A new `content` without a new `embedding` drops the old vector: it belonged to the old
-        text.
+        text. A new `embedding` without its `embedder` counts as set by hand.
 
         Raises:
             InvalidEntry: a name is not a field of Entry, or a value is not valid for it.
@@ -275,8 +292,22 @@ class Entry:
             and "embedding" not in changes
             and changes["content"] != self.content
         ):
-            changes = {**changes, "embedding": None, "embedder": None}
+            changes = {**changes, "embedding": None}
+        if "embedding" in changes:
+            changes = {"embedder": None, **changes}
         return replace(self, **changes)
+
+
+def restore_entry(values: Mapping[str, Any]) -> Entry:
+    """Return an entry from values that were checked when they were stored, for stores.
+
+    Args:
+        values: Every field by name, of the types that `Entry` documents.
+    """
+    entry = object.__new__(Entry)
+    for name in ENTRY_FIELDS:
+        object.__setattr__(entry, name, values[name])
+    return entry
 
 
 ENTRY_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Entry))

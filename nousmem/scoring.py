@@ -201,11 +201,10 @@ class Scoring:
             value: object = getattr(self, f.name)
             if f.name == "w_recency" and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-                raise InvalidParameter(f"{f.name} must be a finite number, got {value!r}")
-            if not f.name.startswith("w_") and value < 0:
+            number = _finite(f.name, value)
+            if not f.name.startswith("w_") and number < 0:
                 raise InvalidParameter(f"{f.name} must be at least 0, got {value!r}")
-            object.__setattr__(self, f.name, float(value))
+            object.__setattr__(self, f.name, number)
 
     def weights(self) -> tuple[float, float, float]:
         """Return the weights in force: relevance, importance, recency."""
@@ -289,6 +288,16 @@ def check_parameter_names(names: Iterable[str]) -> None:
             raise InvalidParameter(
                 f"unknown scoring parameter {name!r}; parameters: {', '.join(PARAMETERS)}"
             )
+
+
+def _finite(name: str, value: object) -> float:
+    number = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    try:
+        if math.isfinite(number):
+            return float(number)
+    except OverflowError:
+        pass
+    raise InvalidParameter(f"{name} must be a finite number, got {value!r}")
 
 
 def _default(name: str) -> object:

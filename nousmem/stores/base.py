@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 
 from numpy.typing import ArrayLike
 
 from nousmem.entry import Entry, MemoryType
 from nousmem.scope import GLOBAL, ScopeLike
 
-__all__ = ["ScoredEntries", "Store", "TouchStore", "VectorStore"]
+__all__ = ["ScoredEntries", "Store", "TouchStore", "VectorStore", "searches_vectors"]
 
 ScoredEntries = Sequence[tuple[Entry, float]]
 """Entries with their scores, best first; equal scores by descending id."""
@@ -139,6 +139,11 @@ class VectorStore(Store, Protocol):
             EmbeddingMismatch: it has another length or embedder than those in the store.
         """
         ...
+
+
+def searches_vectors(store: Store) -> TypeGuard[VectorStore]:
+    """Whether the store can search vectors: whether the method is there."""
+    return callable(getattr(store, "search_vector", None))
 
 
 @runtime_checkable

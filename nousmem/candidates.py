@@ -1,0 +1,149 @@
+"""What the legs found for one query, as arrays: the input of every ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nousmem.entry import Entry, Vector
+from nousmem.scope import GLOBAL, ScopeLike
+from nousmem.scoring import (
+    Floats,
+    Scoring,
+    age_hours,
+    composite,
+    decay,
+    epoch_seconds,
+    fused_relevance,
+    recency,
+)
+from nousmem.stores.base import ScoredEntries, Store, searches_vectors
+
+__all__ = ["LEGS", "Candidates", "ScoreParts", "retrieve", "score_candidates"]
+
+LEGS = ("text", "vector")
+"""The legs there are; text is always the first row of an array over legs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The union of the legs' lists, by descending doc_id (which is the tie rule)."""
+
+    entries: tuple[Entry, ...]
+    ranks: NDArray[np.int64]
+    """Shape (len(LEGS), n): rank from 1 in each leg, 0 where the leg did not return it."""
+    leg_scores: Floats
+    """Shape (len(LEGS), n): the leg's own score, NaN where absent."""
+    importance: Floats
+    """Shape (n,)."""
+    last_accessed: NDArray[np.int64]
+    """Shape (n,): whole seconds since 1970."""
+    evergreen: NDArray[np.bool_]
+    """Shape (n,)."""
+
+    @classmethod
+    def union(cls, legs: Mapping[str, ScoredEntries]) -> Candidates:
+        """Unite ranked lists, best first, by the name of their leg.
+
+        Where two lists hold an entry, the later list's object is kept; where one list holds it
+        twice, its last rank counts.
+        """
+        found: dict[str, Entry] = {}
+        for name in LEGS:
+            found.update((entry.id, entry) for entry, _ in legs.get(name, ()))
+        entries = tuple(found[entry_id] for entry_id in sorted(found, reverse=True))
+        column = {entry.id: at for at, entry in enumerate(entries)}
+        ranks = np.zeros((len(LEGS), len(entries)), dtype=np.int64)
+        leg_scores = np.full(ranks.shape, np.nan)
+        for row, name in enumerate(LEGS):
+            for rank, (entry, score) in enumerate(legs.get(name, ()), 1):
+                ranks[row, column[entry.id]] = rank
+                leg_scores[row, column[entry.id]] = score
+        return cls(
+            entries=entries,
+            ranks=ranks,
+            leg_scores=leg_scores,
+            importance=np.array([entry.importance for entry in entries], dtype=np.float64),
+            last_accessed=np.array(
+                [epoch_seconds(entry.last_accessed_at) for entry in entries], dtype=np.int64
+            ),
+            evergreen=np.array([entry.evergreen for entry in entries], dtype=bool),
+        )
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreParts:
+    """Every part of the composite score, each of shape (n,)."""
+
+    relevance: Floats
+    """After fusion, before decay."""
+    age_hours: Floats
+    """Hours since last access, at least 0."""
+    decay: Floats
+    """Share of relevance that age leaves, 0 to 1."""
+    importance: Floats
+    recency: Floats
+    """0 to 1."""
+    score: Floats
+    """The composite."""
+
+
+def score_candidates(candidates: Candidates, scoring: Scoring, *, now: datetime) -> ScoreParts:
+    """Return the parts of every candidate's score, in the candidates' order."""
+    text_scores = np.nan_to_num(candidates.leg_scores[0])
+    relevance = fused_relevance(candidates.ranks, text_scores, k=scoring.rrf_k)
+    hours = age_hours(candidates.last_accessed, epoch_seconds(now))
+    share = decay(hours, decay_lambda=scoring.decay_lambda, evergreen=candidates.evergreen)
+    recent = recency(hours, recency_lambda=scoring.recency_lambda)
+    w_relevance, w_importance, w_recency = scoring.weights()
+    score = composite(
+        relevance * share,
+        candidates.importance,
+        recent,
+        w_relevance=w_relevance,
+        w_importance=w_importance,
+        w_recency=w_recency,
+    )
+    return ScoreParts(relevance, hours, share, candidates.importance, recent, score)
+
+
+def retrieve(
+    store: Store,
+    query: str,
+    *,
+    vector: Vector | None = None,
+    embedder: str | None = None,
+    legs: Sequence[str] = LEGS,
+    pool: int = 30,
+    scope: ScopeLike = GLOBAL,
+    type: str | None = None,
+    as_of: datetime | None = None,
+) -> Candidates:
+    """Read the legs of one query, each to the depth `pool`, and unite them.
+
+    Args:
+        store: Where to look.
+        query: A user's text.
+        vector: The query's vector, shape (dimension,); without it the vector leg is left out.
+        embedder: Fingerprint of the embedder that made `vector`.
+        legs: Which legs to read.
+        pool: Entries read from each leg.
+        scope: Whose memories; applied in every leg before the cut, as are `type` and `as_of`.
+        type: Only this memory type.
+        as_of: The instant the store is seen at.
+    """
+    found: dict[str, ScoredEntries] = {}
+    if "text" in legs:
+        found["text"] = store.search_text(query, scope=scope, type=type, limit=pool, as_of=as_of)
+    if "vector" in legs and vector is not None and searches_vectors(store):
+        found["vector"] = store.search_vector(
+            vector, scope=scope, type=type, limit=pool, as_of=as_of, embedder=embedder
+        )
+    return Candidates.union(found)

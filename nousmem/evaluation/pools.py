@@ -1,0 +1,222 @@
+"""The candidates of all queries of a corpus, retrieved once and held as padded arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nousmem.candidates import LEGS, Candidates, retrieve
+from nousmem.corpora import Corpus, Partition, Query
+from nousmem.embeddings import embed
+from nousmem.embeddings.base import Embedder
+from nousmem.errors import InvalidParameter
+from nousmem.evaluation.measures import Judgements
+from nousmem.evaluation.progress import progress_bar
+from nousmem.scoring import Floats, epoch_seconds
+from nousmem.search import MIN_POOL, Search
+from nousmem.stores import Store, open_store
+
+__all__ = ["CandidatePool", "load_partition", "retrieve_pool"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidatePool:
+    """For n queries with a relevant entry, up to c candidates each; shorter lists are padded.
+
+    The candidates of a query stand by descending doc_id, which is the tie rule.
+    """
+
+    queries: tuple[Query, ...]
+    judgements: Judgements
+    doc_ids: tuple[tuple[str, ...], ...]
+    """For each query, its candidates' ids."""
+    ranks: NDArray[np.int64]
+    """Shape (legs, n, c): rank from 1 in each leg, 0 where absent or padding."""
+    text_scores: Floats
+    """Shape (n, c): the text leg's score, 0 where absent."""
+    importance: Floats
+    """Shape (n, c)."""
+    last_accessed: NDArray[np.int64]
+    """Shape (n, c): whole seconds since 1970."""
+    evergreen: NDArray[np.bool_]
+    """Shape (n, c)."""
+    present: NDArray[np.bool_]
+    """Shape (n, c): false for padding."""
+    now: NDArray[np.int64]
+    """Shape (n,): whole seconds since 1970."""
+    relevant_row: NDArray[np.intp]
+    """Shape (r,): query of each relevant entry that is a candidate."""
+    relevant_column: NDArray[np.intp]
+    """Shape (r,): its column."""
+    relevant_judgement: NDArray[np.intp]
+    """Shape (r,): its place in `judgements`."""
+    excluded: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Queries that cannot be measured, by reason."""
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+def load_partition(
+    corpus: Corpus, partition: Partition, *, store: str | Store, embedder: Embedder | None
+) -> Store:
+    """Open the store of one partition and put its entries there, embedded.
+
+    Args:
+        corpus: The corpus the partition is of.
+        partition: What goes in.
+        store: A store URL, opened once for each partition (a path gets the partition's name
+            before its suffix); or an open store, for an undivided corpus.
+        embedder: Embeds the entries; None leaves them as they are.
+
+    Raises:
+        InvalidParameter: an open store was given for a corpus that is divided.
+    """
+    entries = partition.entries
+    if embedder is not None:
+        entries = embed(entries, embedder)
+    if isinstance(store, str):
+        opened = open_store(_partition_url(store, partition.name))
+    elif corpus.partition_field is None:
+        opened = store
+    else:
+        raise InvalidParameter(
+            f"corpus {corpus.name!r} is divided by {corpus.partition_field}: give a store URL, "
+            "so that each part can have a store of its own"
+        )
+    opened.put(entries)
+    return opened
+
+
+def _partition_url(url: str, name: str) -> str:
+    kind, _, rest = url.partition(":")
+    path, mark, options = rest.partition("?")
+    if not name or kind == "memory" or path in ("", ":memory:") or "//" in rest:
+        return url
+    file = Path(path)
+    safe = "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):x}" for c in name)
+    return f"{kind}:{file.with_name(f'{file.stem}.{safe}{file.suffix}')}{mark}{options}"
+
+
+def retrieve_pool(
+    corpus: Corpus,
+    *,
+    store: str | Store = "sqlite",
+    embedder: Embedder | None = None,
+    legs: Sequence[str] | None = None,
+    pool: int | None = None,
+    as_of: bool = True,
+    progress: bool = False,
+) -> CandidatePool:
+    """Load a corpus and read the legs of every query that has a relevant entry.
+
+    Args:
+        corpus: Entries, queries, qrels.
+        store: As in `load_partition`.
+        embedder: Embeds entries and queries; None reads the text leg alone.
+        legs: Which legs to read; None is all that store and embedder allow.
+        pool: Entries read from each leg; None is 30.
+        as_of: Whether entries later than a query's `as_of` are invisible to it.
+        progress: Show a progress bar.
+
+    Raises:
+        UnknownName, InvalidParameter: an argument is not valid.
+    """
+    judgements = Judgements.of(corpus.qrels, [query.query_id for query in corpus.queries])
+    if not len(judgements):
+        raise InvalidParameter(f"corpus {corpus.name!r} has no query with a relevant entry")
+    measured = set(judgements.query_ids)
+    found: dict[str, Candidates] = {}
+    with progress_bar(len(judgements), "queries", show=progress) as advance:
+        for partition in corpus.partitions():
+            queries = [query for query in partition.queries if query.query_id in measured]
+            if not queries:
+                continue
+            opened = load_partition(corpus, partition, store=store, embedder=embedder)
+            search = Search(opened, embedder, legs=legs, pool=pool)
+            for query, vector in zip(queries, _query_vectors(search, queries), strict=True):
+                found[query.query_id] = retrieve(
+                    opened,
+                    query.text,
+                    vector=vector,
+                    embedder=None if embedder is None else embedder.fingerprint,
+                    legs=search.active_legs(),
+                    pool=pool or MIN_POOL,
+                    scope=query.scope,
+                    as_of=query.as_of if as_of else None,
+                )
+                advance(1)
+            if isinstance(store, str):
+                _close(opened)
+    by_id = {query.query_id: query for query in corpus.queries}
+    excluded = dict(corpus.card.excluded)
+    if judgements.n_without:
+        excluded["no relevant entry"] = judgements.n_without
+    return _packed(
+        [by_id[query_id] for query_id in judgements.query_ids],
+        [found[query_id] for query_id in judgements.query_ids],
+        judgements,
+        excluded,
+    )
+
+
+def _query_vectors(search: Search, queries: Sequence[Query]) -> list[Any]:
+    if search.embedder is None or "vector" not in search.active_legs():
+        return [None] * len(queries)
+    return list(search.embedder.embed_queries([query.text for query in queries]))
+
+
+def _close(store: Store) -> None:
+    close = getattr(store, "close", None)
+    if close is not None:
+        close()
+
+
+def _packed(
+    queries: Sequence[Query],
+    candidates: Sequence[Candidates],
+    judgements: Judgements,
+    excluded: Mapping[str, int],
+) -> CandidatePool:
+    n, c = len(queries), max((len(one) for one in candidates), default=0)
+    ranks = np.zeros((len(LEGS), n, c), dtype=np.int64)
+    text_scores, importance = np.zeros((n, c)), np.zeros((n, c))
+    last_accessed = np.zeros((n, c), dtype=np.int64)
+    evergreen, present = np.zeros((n, c), dtype=bool), np.zeros((n, c), dtype=bool)
+    for row, one in enumerate(candidates):
+        filled = slice(0, len(one))
+        ranks[:, row, filled] = one.ranks
+        text_scores[row, filled] = np.nan_to_num(one.leg_scores[0])
+        importance[row, filled] = one.importance
+        last_accessed[row, filled] = one.last_accessed
+        evergreen[row, filled] = one.evergreen
+        present[row, filled] = True
+    columns = [{entry.id: at for at, entry in enumerate(one.entries)} for one in candidates]
+    rows: list[int] = judgements.query_index.tolist()
+    located = [
+        (row, columns[row][doc_id], at)
+        for at, (row, doc_id) in enumerate(zip(rows, judgements.doc_ids, strict=True))
+        if doc_id in columns[row]
+    ]
+    places = np.array(located, dtype=np.intp).reshape(-1, 3)
+    return CandidatePool(
+        queries=tuple(queries),
+        judgements=judgements,
+        doc_ids=tuple(tuple(entry.id for entry in one.entries) for one in candidates),
+        ranks=ranks,
+        text_scores=text_scores,
+        importance=importance,
+        last_accessed=last_accessed,
+        evergreen=evergreen,
+        present=present,
+        now=np.array([epoch_seconds(query.now) for query in queries], dtype=np.int64),
+        relevant_row=places[:, 0],
+        relevant_column=places[:, 1],
+        relevant_judgement=places[:, 2],
+        excluded=excluded,
+    )

@@ -1,0 +1,178 @@
+"""The orchestrator: text and vector legs, fused, decayed, weighed, ranked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from nousmem.candidates import LEGS, Candidates, retrieve
+from nousmem.embeddings.base import Embedder
+from nousmem.entry import MemoryType, Vector, parse_instant, parse_type, parse_vector
+from nousmem.errors import EmbedderError, InvalidParameter, InvalidVector, UnknownName
+from nousmem.hits import Hits
+from nousmem.scope import GLOBAL, ScopeLike
+from nousmem.scoring import Scoring
+from nousmem.stores.base import Store, searches_vectors
+from nousmem.stores.filters import check_limit, check_min_score, check_query
+
+__all__ = ["DegradedSearchWarning", "Search"]
+
+MIN_POOL = 30
+
+
+class DegradedSearchWarning(UserWarning):
+    """A search went on without the vector leg, because the embedder failed."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Ranks the memories of a store for a query.
+
+    Calling it searches: `Search(store)("dark mode preferences", limit=5)`.
+
+    Args:
+        store: Where the entries live.
+        embedder: Makes the query's vector; None searches text alone, unless a vector is given.
+        scoring: The parameters of the ranking.
+        legs: Which legs to read, of "text" and "vector"; None is all that store and embedder
+            allow.
+        pool: Entries read from each leg; None is max(30, limit). It bounds what can win, so it
+            changes results (the original reads 3 · limit).
+        on_embedder_error: "degrade" goes on with the text leg, warns, and says so in
+            `hits.degraded`; "raise" lets the error through.
+
+    Raises:
+        UnknownName: a leg is not one of the two.
+        InvalidParameter: the vector leg is asked for and the store cannot search vectors; `pool`
+            is not a whole number above 0.
+    """
+
+    store: Store
+    embedder: Embedder | None = None
+    _: KW_ONLY
+    scoring: Scoring = field(default_factory=Scoring)
+    legs: Sequence[str] | None = None
+    pool: int | None = None
+    on_embedder_error: Literal["degrade", "raise"] = "degrade"
+
+    def __post_init__(self) -> None:
+        for leg in self.legs or ():
+            if leg not in LEGS:
+                raise UnknownName("leg", leg, LEGS)
+        if "vector" in (self.legs or ()) and not searches_vectors(self.store):
+            raise InvalidParameter(
+                f"{type(self.store).__name__} has no search_vector: leave the vector leg out"
+            )
+        if self.pool is not None and (check_limit(self.pool) or 0) < 1:
+            raise InvalidParameter(f"pool must be at least 1, got {self.pool!r}")
+
+    def replace(self, **changes: Any) -> Search:
+        """Return a copy with these arguments changed."""
+        return replace(self, **changes)
+
+    def __call__(
+        self,
+        query: str,
+        *,
+        scope: ScopeLike = GLOBAL,
+        type: MemoryType | str | None = None,
+        limit: int | None = 10,
+        min_score: float = 0.0,
+        now: datetime | None = None,
+        as_of: datetime | None = None,
+        vector: ArrayLike | None = None,
+    ) -> Hits:
+        """Return the best entries for a query.
+
+        Args:
+            query: A user's text; blank text finds nothing.
+            scope: Whose memories: a Scope, or a mapping of Entry fields to wanted values.
+            type: Only this memory type.
+            limit: At most this many; None is every candidate.
+            min_score: Only composite scores of at least this.
+            now: The instant ages are counted from; None is `as_of`, or else the wall clock.
+            as_of: The instant the store is seen at; None is the present.
+            vector: The query's vector, shape (dimension,), where it is known already.
+
+        Raises:
+            InvalidScope, InvalidEntry, InvalidParameter: an argument is not valid.
+            EmbeddingMismatch: the store was filled by another embedder.
+            EmbedderError: the embedder failed and `on_embedder_error` is "raise".
+        """
+        text = check_query(query)
+        wanted = check_limit(limit)
+        floor = check_min_score(min_score)
+        as_of = None if as_of is None else parse_instant(as_of)
+        moment = parse_instant(now) if now is not None else as_of or datetime.now(UTC)
+        memory_type = None if type is None else parse_type(type)
+        given = None if vector is None else parse_vector(vector)
+        candidates, degraded = self._candidates(
+            text, wanted, given, scope=scope, type=memory_type, as_of=as_of
+        )
+        return Hits(
+            candidates,
+            self.scoring,
+            query=query,
+            now=moment,
+            limit=wanted,
+            min_score=floor,
+            degraded=degraded,
+        )
+
+    def pool_for(self, limit: int | None) -> int:
+        """Return how many entries are read from each leg to rank `limit` of them."""
+        return self.pool if self.pool is not None else max(MIN_POOL, limit or 0)
+
+    def active_legs(self, *, vector_given: bool = False) -> list[str]:
+        """Return the legs a query is read from, in the order of LEGS."""
+        has_vector = self.embedder is not None or vector_given
+        with_vector = has_vector and searches_vectors(self.store)
+        allowed = LEGS if with_vector else ("text",)
+        return [leg for leg in allowed if self.legs is None or leg in self.legs]
+
+    def _candidates(
+        self, text: str, limit: int | None, vector: Vector | None, **filters: Any
+    ) -> tuple[Candidates, str | None]:
+        if not text.strip():
+            # The filters are checked all the same.
+            self.store.list(**filters, limit=0)
+            return Candidates.union({}), None
+        legs = self.active_legs(vector_given=vector is not None)
+        pool = self.pool_for(limit)
+        if "vector" not in legs or vector is not None or self.embedder is None:
+            found = retrieve(self.store, text, vector=vector, legs=legs, pool=pool, **filters)
+            return found, None
+        # The embedder works while the text leg is read, as the specification has it.
+        with ThreadPoolExecutor(max_workers=1) as worker:
+            embedding = worker.submit(self.embedder.embed_queries, [text])
+            words: dict[str, Any] = {}
+            if "text" in legs:
+                words["text"] = self.store.search_text(text, limit=pool, **filters)
+            query_vector, degraded = self._await_vector(embedding)
+        if query_vector is not None and searches_vectors(self.store):
+            words["vector"] = self.store.search_vector(
+                query_vector, limit=pool, embedder=self.embedder.fingerprint, **filters
+            )
+        return Candidates.union(words), degraded
+
+    def _await_vector(self, embedding: Future[Any]) -> tuple[Vector | None, str | None]:
+        try:
+            rows = embedding.result()
+            if len(rows) != 1:
+                raise EmbedderError(f"the embedder returned {len(rows)} vectors for one query")
+            return parse_vector(rows[0]), None
+        except (EmbedderError, InvalidVector) as error:
+            if self.on_embedder_error == "raise":
+                raise
+            warnings.warn(
+                f"searching text only, the embedder failed: {error}",
+                DegradedSearchWarning,
+                stacklevel=4,
+            )
+            return None, str(error)

@@ -1,0 +1,128 @@
+"""What `scope`, `type`, `as_of` and `limit` mean: one reading of them for every store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from numbers import Integral, Real
+from typing import Any
+
+from nousmem.entry import Entry, MemoryType, parse_instant, parse_type
+from nousmem.errors import InvalidParameter
+from nousmem.scope import GLOBAL, ScopeLike, as_filter
+
+__all__ = ["EntryFilter", "check_limit", "check_min_score", "check_query"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """Which entries an operation sees: equal in every condition, and visible at `as_of`."""
+
+    conditions: tuple[tuple[str, Any], ...] = ()
+    """Field and wanted value; None wants the field unset."""
+    as_of: datetime | None = None
+    include_superseded: bool = False
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        scope: ScopeLike = GLOBAL,
+        type: MemoryType | str | None = None,
+        as_of: datetime | None = None,
+        include_superseded: bool = False,
+    ) -> EntryFilter:
+        """Read the filters that store operations take.
+
+        Raises:
+            InvalidScope: an unknown field, or a value of the wrong type.
+            InvalidEntry: an unknown memory type, or an `as_of` without a time zone.
+        """
+        conditions = list(as_filter(scope).items())
+        if type is not None:
+            conditions.append(("type", parse_type(type)))
+        instant = None if as_of is None else parse_instant(as_of)
+        return cls(tuple(conditions), instant, include_superseded)
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether the entry is seen."""
+        if self.as_of is not None and entry.created_at > self.as_of:
+            return False
+        replaced = entry.superseded_at
+        if replaced is not None and not self.include_superseded:
+            still_visible = self.as_of is not None and replaced > self.as_of
+            if not still_visible:
+                return False
+        return all(getattr(entry, name) == wanted for name, wanted in self.conditions)
+
+    def sql(
+        self,
+        *,
+        encode: Callable[[Any], Any],
+        equals: str = "IS NOT DISTINCT FROM",
+        placeholder: str = "?",
+        table: str = "e",
+    ) -> tuple[str, list[Any]]:
+        """Return the filter as a SQL condition over the entries table, and its values.
+
+        Args:
+            encode: How the store writes a field's value.
+            equals: The database's comparison in which NULL equals NULL.
+            placeholder: The driver's mark for a value.
+            table: Alias of the entries table.
+        """
+        # Column names come from Entry's own fields (checked in as_filter), never from a caller.
+        clauses = [f"{table}.{name} {equals} {placeholder}" for name, _ in self.conditions]
+        values = [encode(wanted) for _, wanted in self.conditions]
+        if self.as_of is not None:
+            clauses.append(f"{table}.created_at <= {placeholder}")
+            values.append(encode(self.as_of))
+        if not self.include_superseded:
+            if self.as_of is None:
+                clauses.append(f"{table}.superseded_at IS NULL")
+            else:
+                clauses.append(
+                    f"({table}.superseded_at IS NULL OR {table}.superseded_at > {placeholder})"
+                )
+                values.append(encode(self.as_of))
+        return " AND ".join(clauses) or "TRUE", values
+
+
+def check_limit(limit: int | None) -> int | None:
+    """Return `limit`, a whole number of at least 0, or None where there is none.
+
+    Raises:
+        InvalidParameter: it is something else.
+    """
+    number: object = limit
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
+        raise InvalidParameter(f"limit must be a whole number of at least 0, got {limit!r}")
+    return int(number)
+
+
+def check_min_score(min_score: float) -> float:
+    """Return `min_score`, any number but NaN.
+
+    Raises:
+        InvalidParameter: it is something else.
+    """
+    number: object = min_score
+    if isinstance(number, bool) or not isinstance(number, Real) or math.isnan(number):
+        raise InvalidParameter(f"min_score must be a number, got {min_score!r}")
+    return float(number)
+
+
+def check_query(query: str) -> str:
+    """Return `query` as valid Unicode text; NUL and lone surrogates become spaces.
+
+    Raises:
+        InvalidParameter: it is not text.
+    """
+    text: object = query
+    if not isinstance(text, str):
+        raise InvalidParameter(f"query must be text, got {type(text).__name__}: {text!r}")
+    return text.encode("utf-8", "replace").decode().replace("\x00", " ")

@@ -1,0 +1,174 @@
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nousmem
+
+PACKAGE = Path(nousmem.__file__).parent
+PYPROJECT = PACKAGE.parent / "pyproject.toml"
+FILES = sorted(PACKAGE.rglob("*.py"))
+NAMES = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in FILES]
+MODULES = [name.removesuffix(".__init__") for name in NAMES]
+
+HEAVY = {
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "duckdb",
+    "numba",
+    "scipy",
+    "joblib",
+    "psycopg",
+    "pydantic_ai",
+    "openai",
+    "ipywidgets",
+    "typer",
+    "rich",
+}
+
+GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "shared", "lib"}
+
+
+def run_python(*args: str, cwd: Path, env: dict[str, str] | None = None) -> str:
+    """Run a fresh interpreter; return its standard output, then its standard error."""
+    done = subprocess.run(
+        [sys.executable, "-B", *args],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def lint_imports(config: Path) -> subprocess.CompletedProcess[str]:
+    command = "from importlinter.cli import lint_imports_command as run; run()"
+    return subprocess.run(
+        [sys.executable, "-B", "-c", command, str(config), "--no-cache", "--no-logo"],
+        cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_imports_go_one_way():
+    done = lint_imports(PYPROJECT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"Contracts: [1-9]\d* kept, 0 broken", done.stdout), done.stdout
+
+
+def test_an_import_the_other_way_would_be_noticed(tmp_path: Path):
+    config = tmp_path / "contracts.toml"
+    config.write_text(
+        '[tool.importlinter]\nroot_package = "nousmem"\n'
+        '[[tool.importlinter.contracts]]\nname = "upside down"\ntype = "layers"\n'
+        'containers = ["nousmem"]\nlayers = ["entry", "scoring"]\n',
+        encoding="utf-8",
+    )
+    done = lint_imports(config)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "0 kept, 1 broken" in done.stdout
+
+
+def test_importing_nousmem_imports_nothing_heavy(tmp_path: Path):
+    output = run_python("-X", "importtime", "-c", "import nousmem", cwd=tmp_path)
+    lines = [line for line in output.splitlines() if line.startswith("import time:")]
+    imported = {line.rsplit("|", 1)[1].strip().split(".")[0] for line in lines}
+    assert {"nousmem", "numpy"} <= imported
+    assert imported & HEAVY == set()
+
+
+IMPORT_EVERYTHING = """
+import importlib, logging, os, random, sys, threading
+import numpy as np
+
+def state():
+    return {
+        "environment": dict(os.environ),
+        "working directory": os.getcwd(),
+        "sys.path": list(sys.path),
+        "log handlers": list(logging.getLogger().handlers),
+        "log level": logging.getLogger().level,
+        "random": random.getstate(),
+        "numpy.random": str(np.random.get_state()),
+        "threads": threading.active_count(),
+    }
+
+before = state()
+faults = []
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        faults.append(f"{name}: {type(error).__name__}: {error}")
+    if "torch" in sys.modules:
+        faults.append(f"{name} imports torch")
+        break
+faults += [f"{key} changed" for key, value in state().items() if value != before[key]]
+print("\\n".join(faults))
+sys.exit(bool(faults))
+"""
+
+
+def test_no_module_does_anything_on_import(tmp_path: Path):
+    home, cwd = tmp_path / "home", tmp_path / "cwd"
+    home.mkdir()
+    cwd.mkdir()
+    places = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TMPDIR")
+    env = {name: str(home) for name in places}
+    run_python("-W", "error", "-c", IMPORT_EVERYTHING, *MODULES, cwd=cwd, env=env)
+    assert sorted(tmp_path.rglob("*")) == [cwd, home]
+
+
+CORE_WITHOUT_PANDAS = """
+import sys
+
+missing = ["pandas", "pyarrow", "torch", "sentence_transformers", "duckdb", "matplotlib", "scipy"]
+sys.modules.update(dict.fromkeys(missing))  # None: an import raises
+
+from datetime import UTC, datetime
+
+import nousmem as nm
+
+noon = datetime(2026, 3, 15, 12, tzinfo=UTC)
+for url in ("memory:", "sqlite::memory:"):
+    store = nm.open_store(url)
+    vectors = [[1.0, 0.0], [0.0, 1.0]]
+    texts = ["Ada keeps bees", "Ben sails on Sundays"]
+    store.put(nm.Entry(t, embedding=v, created_at=noon) for t, v in zip(texts, vectors))
+    assert [entry.content for entry, _ in store.search_vector(vectors[1])][0] == texts[1]
+    hits = nm.Search(store)("who keeps bees", now=noon)
+    assert hits[0].entry.content == texts[0], hits
+"""
+
+
+def test_searching_needs_no_pandas(tmp_path: Path):
+    run_python("-W", "error", "-c", CORE_WITHOUT_PANDAS, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_module_is_a_grab_bag(module: str):
+    assert GRAB_BAGS.isdisjoint(re.split(r"[._]", module.lower())), module
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_no_file_is_too_long(path: Path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_every_module_says_what_it_is_for(path: Path):
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
