@@ -286,7 +286,7 @@ def _ranks_in(run: pd.DataFrame, judgements: Judgements) -> NDArray[np.int64]:
     return np.array(
         [
             rank_of.get((judgements.query_ids[at], doc_id), 0)
-            for at, doc_id in zip(judgements.query_index.tolist(), judgements.doc_ids, strict=True)
+            for at, doc_id in zip(queries, judgements.doc_ids, strict=True)
         ],
         dtype=np.int64,
     )

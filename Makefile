@@ -1,0 +1,45 @@
+# Two commands: `make demo` shows the main job, `make test` checks everything.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+BENCH_READY := .venv/bench-ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+export HF_HUB_OFFLINE := 1
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: demo test lint notebooks lab bench clean
+
+demo: $(READY)
+	$(BIN)/nousmem demo --out out
+
+test: lint $(READY)
+	$(BIN)/pytest --numprocesses 2 tests
+	$(BIN)/pytest --numprocesses 2 --nbmake --nbmake-timeout=300 notebooks
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+lab: $(READY)
+	$(BIN)/jupyter lab notebooks
+
+bench: $(BENCH_READY)
+	$(BIN)/python benchmarks/sweep.py
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nousmem needs Python 3.11 or newer; set PYTHON=")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) --editable '.[all,dev]'
+	touch $@
+
+$(BENCH_READY): $(READY)
+	$(PIP) --editable '.[bench]'
+	touch $@
+
+clean:
+	rm -rf .venv out dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

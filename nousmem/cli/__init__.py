@@ -1,0 +1,7 @@
+"""The command `nousmem`: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+from nousmem.cli.app import main
+
+__all__ = ["main"]

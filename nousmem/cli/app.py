@@ -1,0 +1,66 @@
+"""The command and its subcommands; user errors end with status 2 and one line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+
+from nousmem.cli import corpora, demo, load, search, sweep
+from nousmem.errors import NousmemError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Agent memory, and the laboratory to tune it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("demo")(demo.demo)
+app.command("corpora")(corpora.corpora)
+app.command("load")(load.load)
+app.command("search")(search.search)
+app.command("sweep")(sweep.sweep)
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001  # Typer calls it so
+    if wanted:
+        import nousmem
+
+        typer.echo(f"nousmem {nousmem.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Print the version and stop.",
+        ),
+    ] = False,
+) -> None:
+    """Agent memory, and the laboratory to tune it."""
+
+
+def main() -> None:
+    """Run the command."""
+    warnings.showwarning = _warning_line
+    try:
+        app()
+    except NousmemError as error:
+        typer.echo(f"nousmem: {' '.join(str(error).split())}", err=True)
+        sys.exit(2)
+
+
+def _warning_line(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"nousmem: warning: {' '.join(str(message).split())}", err=True)

@@ -1,0 +1,93 @@
+"""`nousmem demo`: the main job, end to end, on the bundled corpus."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from nousmem.cli.sweep import print_leaderboard
+from nousmem.corpora import load_corpus
+from nousmem.embeddings import embed, open_embedder
+from nousmem.evaluation import SweepResult
+from nousmem.evaluation import sweep as run_sweep
+from nousmem.search import Search
+from nousmem.stores import open_store
+
+__all__ = ["demo"]
+
+_CORPUS: Final = "assistant-year"
+_GRID: Final[dict[str, list[float]]] = {
+    "decay_lambda": [0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3],
+    "w_importance": [0, 0.05, 0.1, 0.2, 0.3, 0.5],
+    "w_recency": [0],
+}
+_MEASURES: Final = ("nDCG@10", "R@10", "RR")
+
+
+def demo(
+    *,
+    out: Annotated[Path, typer.Option(help="Folder for tables and pictures.")] = Path("out"),
+    embedder: Annotated[
+        str | None,
+        typer.Option(help="minilm (the default where it is installed), hashing, or none."),
+    ] = None,
+) -> None:
+    """Load the bundled corpus, sweep decay and weights, show and keep what is best."""
+    chosen = embedder or _best_installed_embedder()
+    corpus = load_corpus(_CORPUS)
+    typer.echo(repr(corpus))
+    swept = run_sweep(corpus, embedder=chosen, grid=_GRID, measures=_MEASURES, progress=True)
+    print_leaderboard(swept, _MEASURES[0], top=8)
+    files = swept.write(out)
+    best = out / "best.toml"
+    best.write_text(swept.best(_MEASURES[0]).to_toml())
+    files += [best, *_pictures(swept, chosen, out)]
+    typer.echo(f"wrote {len(files)} files to {out}/: {', '.join(file.name for file in files)}")
+    typer.echo(f"the settings to take along: {best}")
+
+
+def _best_installed_embedder() -> str:
+    if importlib.util.find_spec("sentence_transformers") is not None:
+        return "minilm"
+    typer.echo(
+        "sentence-transformers is not installed: using the hashing embedder "
+        "(pip install 'nousmem[local]' for MiniLM)",
+        err=True,
+    )
+    return "hashing"
+
+
+def _pictures(swept: SweepResult, embedder: str, out: Path) -> list[Path]:
+    if importlib.util.find_spec("matplotlib") is None:
+        typer.echo("no pictures: pip install 'nousmem[notebooks]' for matplotlib", err=True)
+        return []
+    from nousmem.viz import plots, style
+
+    measure = _MEASURES[0]
+    best = swept.best(measure)
+    at_best = swept.by()
+    at_best = at_best[at_best["w_importance"] == best.w_importance]
+    pictures: dict[str, Any] = {
+        "heatmap": plots.heatmap(swept.frame, measure=measure),
+        "half-life": plots.curve(at_best, measure=measure),
+        "ranking": _ranking_picture(swept, embedder),
+    }
+    return [style.save(axes, out / f"{name}.png") for name, axes in pictures.items()]
+
+
+def _ranking_picture(swept: SweepResult, embedder: str) -> Any:
+    from nousmem.viz import plots
+
+    corpus, model = swept.corpus, open_embedder(embedder)
+    query = next(one for one in corpus.queries if one.category == "update")
+    store = open_store("memory:")
+    store.put(corpus.entries if model is None else embed(corpus.entries, model))
+    hits = Search(store, model)(
+        query.text, scope=query.scope, now=query.now, as_of=query.as_of, limit=8
+    )
+    judged = corpus.qrels[corpus.qrels["query_id"] == query.query_id]
+    relevant = set(judged.loc[judged["relevance"] > 0, "doc_id"])
+    return plots.score_parts(hits.to_frame(), scoring=hits.scoring, relevant=relevant)

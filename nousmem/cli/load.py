@@ -1,0 +1,46 @@
+"""`nousmem load`: put a corpus into a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nousmem.cli.output import print_json, print_table
+from nousmem.corpora import load_corpus
+from nousmem.embeddings import embed, open_embedder
+from nousmem.stores import open_store
+
+__all__ = ["load"]
+
+
+def load(
+    corpus: Annotated[str, typer.Argument(help="Name of a corpus; see `nousmem corpora`.")],
+    store: Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")],
+    *,
+    embedder: Annotated[
+        str, typer.Option(help="minilm, hashing, or none for the text leg alone.")
+    ] = "none",
+    path: Annotated[Path | None, typer.Option(help="File or folder of the corpus.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Load a corpus into a store, whatever its partitions, and say what went in."""
+    loaded = load_corpus(corpus, path=path)
+    model = open_embedder(embedder)
+    entries = loaded.entries if model is None else embed(loaded.entries, model, progress=True)
+    target = open_store(store)
+    count = target.put(entries)
+    row = {
+        "corpus": loaded.name,
+        "store": store,
+        "entries": count,
+        "embedder": None if model is None else model.fingerprint,
+        "queries": len(loaded.queries),
+    }
+    if as_json:
+        print_json({**row, "faults": loaded.card.faults, "excluded": loaded.card.excluded})
+        return
+    print_table([row])
+    for name, number in {**loaded.card.faults, **loaded.card.excluded}.items():
+        typer.echo(f"{number:>6}  {name}")

@@ -1,0 +1,121 @@
+"""`nousmem search`: rank the memories of a store for a query, and say why."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from nousmem.cli.output import frame_records, print_json, print_table
+from nousmem.embeddings import open_embedder
+from nousmem.entry import parse_instant
+from nousmem.scope import Scope
+from nousmem.scoring import PARAMETERS, Scoring
+from nousmem.search import Search
+from nousmem.stores import open_store
+
+__all__ = ["search"]
+
+
+def search(
+    store: Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")],
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    *,
+    user_id: Annotated[str | None, typer.Option(help="Only this user's memories.")] = None,
+    agent_id: Annotated[str | None, typer.Option(help="Only this agent's memories.")] = None,
+    session_id: Annotated[str | None, typer.Option(help="Only this session's memories.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Only this namespace.")] = None,
+    type_: Annotated[
+        str | None, typer.Option("--type", help="semantic, episodic or procedural.")
+    ] = None,
+    embedder: Annotated[
+        str, typer.Option(help="minilm, hashing, or none for the text leg alone.")
+    ] = "none",
+    limit: Annotated[int, typer.Option(help="At most this many.")] = 10,
+    min_score: Annotated[float, typer.Option(help="Only scores of at least this.")] = 0.0,
+    pool: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
+    now: Annotated[
+        str | None, typer.Option(help="Instant ages are counted from, ISO 8601 with an offset.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(help="Instant the store is seen at, ISO 8601 with an offset.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter of Scoring, such as decay_lambda=0.0001."),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every part of a score.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Rank the memories of a store for a query."""
+    scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
+    hits = Search(
+        open_store(store),
+        open_embedder(embedder),
+        scoring=Scoring.from_dict(parse_settings(setting or [])),
+        pool=pool,
+    )(
+        query,
+        scope=scope,
+        type=type_,
+        limit=limit,
+        min_score=min_score,
+        now=None if now is None else parse_instant(now),
+        as_of=None if as_of is None else parse_instant(as_of),
+    )
+    rows = frame_records(hits.to_frame())
+    if not explain:
+        rows = [
+            {name: row[name] for name in ("rank", "score", "doc_id", "content")} for row in rows
+        ]
+    suppressed = [
+        {"rank": hit.rank, "doc_id": hit.entry.id, "content": hit.entry.content}
+        for hit in hits.suppressed
+    ]
+    if as_json:
+        document: dict[str, Any] = {
+            "query": query,
+            "now": hits.now.isoformat(),
+            "scoring": hits.scoring.to_dict(),
+            "hits": rows,
+            "suppressed": suppressed,
+            "degraded": hits.degraded,
+        }
+        if explain:
+            for row in rows:
+                row["parts"] = frame_records(hits.explain(row["rank"]))
+        print_json(document)
+        return
+    print_table(rows, title=repr(hits.scoring))
+    if suppressed:
+        typer.echo(f"{len(suppressed)} more would rank without decay:")
+        print_table(suppressed)
+
+
+def parse_settings(texts: list[str]) -> dict[str, float]:
+    """Read `name=number` texts.
+
+    Raises:
+        typer.BadParameter: one is not of that form, or names no parameter of Scoring.
+    """
+    values: dict[str, float] = {}
+    for text in texts:
+        name, equals, number = text.partition("=")
+        if not equals or name not in PARAMETERS:
+            raise typer.BadParameter(
+                f"expected NAME=NUMBER with NAME one of {', '.join(PARAMETERS)}, got {text!r}"
+            )
+        values[name] = parse_number(number)
+    return values
+
+
+def parse_number(text: str) -> float:
+    """Read a number.
+
+    Raises:
+        typer.BadParameter: it is not one.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number") from None

@@ -1,0 +1,227 @@
+"""A sweep ranks as Search does, and its tables say what they are."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nousmem as nm
+from nousmem import evaluation as ev
+from nousmem.evaluation.sweeps import pool_scores, relevant_ranks
+
+MEASURES = ["nDCG@10", "R@5", "RR", "AP"]
+EMBEDDER = nm.open_embedder("hashing")
+
+scorings = st.builds(
+    nm.Scoring,
+    decay_lambda=st.sampled_from([0, 1e-5, 1e-3, 0.05]),
+    w_relevance=st.floats(-1, 2),
+    w_importance=st.sampled_from([0, 0.3, 1]),
+    w_recency=st.sampled_from([None, 0, 0.2]),
+    recency_lambda=st.sampled_from([0, 0.01]),
+    rrf_k=st.sampled_from([0, 5, 60]),
+)
+
+
+@pytest.mark.parametrize("embedder", [None, EMBEDDER], ids=["text", "hybrid"])
+@pytest.mark.parametrize("url", ["memory:", "sqlite::memory:"])
+def test_sweep_and_search_rank_identically(corpus: nm.Corpus, url: str, embedder) -> None:
+    base = ev.sweep(corpus, store=url, embedder=embedder, grid={}, measures=MEASURES)
+    measured = [q for q in corpus.queries if q.query_id in base.candidates.judgements.query_ids]
+    store = nm.open_store(url)
+    store.put(corpus.entries if embedder is None else nm.embed(corpus.entries, embedder))
+    search = nm.Search(store, embedder)
+
+    @settings(max_examples=20)
+    @given(scorings)
+    def holds(scoring: nm.Scoring) -> None:
+        swept = replace(base, settings=(scoring,)).run(0)
+        found = ev.run_queries(search.replace(scoring=scoring), measured)
+        pd.testing.assert_frame_equal(swept, found, check_exact=True)
+
+    holds()
+
+
+def test_measures_of_a_sweep_are_those_of_its_runs(corpus: nm.Corpus) -> None:
+    grid = {"decay_lambda": [1e-5, 0.05], "rrf_k": [0, 60], "w_relevance": [-0.5, 1]}
+    swept = ev.sweep(corpus, store="memory", embedder=EMBEDDER, grid=grid, measures=MEASURES)
+    for at in range(len(swept.settings)):
+        expected = ev.evaluate(swept.run(at), corpus.qrels, MEASURES).iloc[0]
+        for measure in MEASURES:
+            assert swept.frame[measure][at] == pytest.approx(expected[measure], abs=1e-12)
+
+
+def test_ranks_are_counted_as_sorting_would(corpus: nm.Corpus) -> None:
+    pool = ev.retrieve_pool(corpus, store="memory", embedder=EMBEDDER)
+    flat = np.where(pool.present, np.round(next(pool_scores(pool, [nm.Scoring()])), 1), -np.inf)
+    ranks = relevant_ranks(pool, flat)
+    for at, doc_id in enumerate(pool.judgements.doc_ids):
+        row = int(pool.judgements.query_index[at])
+        ids = pool.doc_ids[row]
+        ranked = sorted(zip(flat[row], ids, strict=False), reverse=True)
+        expected = next((i for i, (_, one) in enumerate(ranked, 1) if one == doc_id), 0)
+        assert ranks[at] == expected
+
+
+def test_a_divided_corpus_gets_a_store_for_each_part(
+    corpus: nm.Corpus, divided_corpus: nm.Corpus
+) -> None:
+    assert [part.name for part in divided_corpus.partitions()] == ["ada", "bo", "cyd"]
+    one = ev.sweep(corpus, store="sqlite", grid={"w_recency": [0]}, measures=MEASURES)
+    apart = ev.sweep(divided_corpus, store="sqlite", grid={"w_recency": [0]}, measures=MEASURES)
+    # Scope keeps the candidates apart either way; only term statistics may differ.
+    assert one.n_queries == apart.n_queries
+    with pytest.raises(nm.InvalidParameter, match="user_id"):
+        ev.sweep(divided_corpus, store=nm.open_store("memory:"), grid={}, measures=MEASURES)
+
+
+def test_a_store_file_is_made_for_each_part(divided_corpus: nm.Corpus, tmp_path: Path) -> None:
+    ev.sweep(
+        divided_corpus,
+        store=f"sqlite:{tmp_path}/kept.db",
+        grid={},
+        measures=["AP"],
+    )
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == [
+        "kept.ada.db",
+        "kept.bo.db",
+        "kept.cyd.db",
+    ]
+
+
+def test_the_tables_hold_every_setting(corpus: nm.Corpus) -> None:
+    grid = {"w_importance": [0, 0.3], "decay_lambda": [0, 1e-3], "w_recency": [0]}
+    swept = ev.sweep(corpus, store="memory", grid=grid, measures=MEASURES)
+    frame = swept.frame
+    assert list(frame.columns) == [
+        "decay_lambda",
+        "half_life_days",
+        "w_importance",
+        "w_recency",
+        *MEASURES,
+        "n_queries",
+    ]
+    assert frame["decay_lambda"].tolist() == [0, 0, 1e-3, 1e-3]
+    assert frame["half_life_days"].tolist()[:2] == [math.inf, math.inf]
+    assert frame["half_life_days"][2] == pytest.approx(math.log(2) / 0.001 / 24)
+    assert (frame["n_queries"] == 22).all()
+    assert swept.excluded == {"no relevant entry": 2}
+    by_category = swept.by()
+    weighted = (by_category["AP"] * by_category["n_queries"]).groupby(
+        by_category["decay_lambda"].astype(str) + by_category["w_importance"].astype(str)
+    )
+    assert weighted.sum().to_numpy() / 22 == pytest.approx(
+        frame.sort_values(["decay_lambda", "w_importance"])["AP"].to_numpy()
+    )
+    best = swept.best("AP")
+    assert isinstance(best, nm.Scoring)
+    assert frame["AP"][swept.best_index("AP")] == frame["AP"].max()
+    per_query = swept.per_query(swept.best_index("AP"))
+    assert per_query["AP"].mean() == pytest.approx(frame["AP"].max())
+    leaderboard = swept.leaderboard("AP", top=3)
+    assert leaderboard["AP"].is_monotonic_decreasing
+    assert (
+        (leaderboard["low"] <= leaderboard["difference"])
+        & (leaderboard["difference"] <= leaderboard["high"])
+    ).all()
+
+
+def test_what_is_written_reads_back_and_repeats(corpus: nm.Corpus, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        swept = ev.sweep(
+            corpus, store="memory", embedder=EMBEDDER, grid={"rrf_k": [5, 60]}, measures=MEASURES
+        )
+        swept.write(tmp_path / name)
+    tables = ["settings.parquet", "settings.csv", "by_category.parquet", "by_category.csv"]
+    for table in tables:
+        assert (tmp_path / "one" / table).read_bytes() == (tmp_path / "two" / table).read_bytes()
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "one/settings.parquet"), swept.frame)
+    manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
+    assert manifest["corpus"]["fingerprint"] == corpus.fingerprint()
+    assert manifest["retrieval"]["embedder"] == EMBEDDER.fingerprint
+
+
+def test_as_of_can_be_switched_off(corpus: nm.Corpus) -> None:
+    bounded = ev.retrieve_pool(corpus, store="memory")
+    unbounded = ev.retrieve_pool(corpus, store="memory", as_of=False)
+    created = {entry.id: entry.created_at for entry in corpus.entries}
+    asked = [(at, q.as_of) for at, q in enumerate(bounded.queries) if q.as_of is not None]
+    for at, as_of in asked:
+        assert all(created[doc_id] <= as_of for doc_id in bounded.doc_ids[at])
+    assert any(created[doc_id] > as_of for at, as_of in asked for doc_id in unbounded.doc_ids[at])
+
+
+def test_a_grid_that_compares_two_things_at_once_warns(corpus: nm.Corpus) -> None:
+    with pytest.warns(ev.ConfoundedGridWarning, match="w_recency"):
+        ev.grid_settings({"decay_lambda": [0, 1e-3]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ev.grid_settings({"decay_lambda": [0, 1e-3], "w_recency": [0]})
+        ev.grid_settings({"decay_lambda": [1e-4, 1e-3]})
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"decay": [0]}, "decay_lambda"),
+        ({"rrf_k": []}, "empty"),
+        ({"rrf_k": 60}, "list"),
+        ({"rrf_k": "60"}, "list"),
+        ({"rrf_k": [60, -1]}, "at least 0"),
+        ({"rrf_k": [60, 60]}, "twice"),
+        ({"w_relevance": ["high"]}, "finite number"),
+        ({"decay_lambda": [0], "half_life_days": [1]}, "not both"),
+    ],
+)
+def test_a_bad_grid_is_refused_before_any_work(grid: dict, message: str) -> None:
+    with pytest.raises(nm.InvalidParameter, match=message):
+        ev.sweep(object(), grid=grid)
+
+
+def test_faults_of_a_grid_are_reported_together() -> None:
+    with pytest.raises(nm.InvalidParameter, match=r"rrf_k.*; .*w_recency"):
+        ev.grid_settings({"rrf_k": [-1], "w_recency": ["x"]})
+
+
+def test_half_life_may_be_swept(corpus: nm.Corpus) -> None:
+    swept = ev.sweep(
+        corpus,
+        store="memory",
+        grid={"half_life_days": [7, 30, math.inf], "w_recency": [0]},
+        measures=["AP"],
+    )
+    assert swept.frame["half_life_days"].tolist() == pytest.approx([7, 30, math.inf])
+    assert swept.settings[2].decay_lambda == 0
+
+
+def test_unknown_names_name_the_known_ones(corpus: nm.Corpus) -> None:
+    swept = ev.sweep(corpus, store="memory", grid={}, measures=["AP"])
+    with pytest.raises(nm.InvalidParameter, match="AP"):
+        swept.best("nDCG@10")
+    with pytest.raises(nm.UnknownName, match="category"):
+        swept.by("categry")
+    with pytest.raises(nm.UnknownName, match="sqlite"):
+        ev.sweep(corpus, store="sqlit", grid={}, measures=["AP"])
+
+
+def test_intervals_are_paired_and_repeat() -> None:
+    rng = np.random.default_rng(1)
+    base = rng.random(200)
+    better = base + 0.05 + rng.normal(0, 0.02, 200)
+    interval = ev.paired_interval(better, base)
+    assert interval == ev.paired_interval(better, base)
+    assert interval.low < 0.05 < interval.high
+    assert interval.high - interval.low < 0.01
+    same = ev.paired_interval(base, base)
+    assert (same.low, same.difference, same.high) == (0, 0, 0)
+    with pytest.raises(nm.InvalidParameter, match="same queries"):
+        ev.paired_interval(base, base[:10])
