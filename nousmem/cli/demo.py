@@ -79,15 +79,21 @@ def _pictures(swept: SweepResult, embedder: str, out: Path) -> list[Path]:
 
 
 def _ranking_picture(swept: SweepResult, embedder: str) -> Any:
+    """Draw how the best setting ranks an updated fact."""
     from nousmem.viz import plots
 
     corpus, model = swept.corpus, open_embedder(embedder)
-    query = next(one for one in corpus.queries if one.category == "update")
-    store = open_store("memory:")
+    per_query = swept.per_query(swept.best_index(_MEASURES[0]))
+    answered = set(per_query.loc[per_query["RR"] > 0, "query_id"])
+    query = next(
+        one for one in corpus.queries if one.category == "update" and one.query_id in answered
+    )
+    store = open_store("sqlite::memory:")
     store.put(corpus.entries if model is None else embed(corpus.entries, model))
-    hits = Search(store, model)(
+    hits = Search(store, model, scoring=swept.best(_MEASURES[0]))(
         query.text, scope=query.scope, now=query.now, as_of=query.as_of, limit=8
     )
+    typer.echo(f"ranking.png shows the best setting's ranking for {query.text!r}")
     judged = corpus.qrels[corpus.qrels["query_id"] == query.query_id]
     relevant = set(judged.loc[judged["relevance"] > 0, "doc_id"])
     return plots.score_parts(hits.to_frame(), scoring=hits.scoring, relevant=relevant)
