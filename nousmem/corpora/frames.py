@@ -1,0 +1,403 @@
+"""A corpus from your own tables, or from a store and a table of judgements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from nousmem.corpora.corpus import Card, Corpus, Query
+from nousmem.corpora.dates import TIMELESS
+from nousmem.corpora.files import PathLike
+from nousmem.corpora.judgements import qrels_frame
+from nousmem.corpora.tables import (
+    TABLE_SUFFIXES,
+    Problems,
+    Row,
+    guess_columns,
+    identifier,
+    json_value,
+    parse_json_cell,
+    read_rows,
+)
+from nousmem.entry import ENTRY_FIELDS, Entry, parse_instant
+from nousmem.errors import CorpusError, CorpusFileMissing, InvalidEntry, InvalidVector
+from nousmem.scope import SCOPE_FIELDS, Scope
+from nousmem.stores.base import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["corpus_from_frames", "load_tables"]
+
+_SCOPE_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "agent_id": ("agent_id", "agent"),
+    "session_id": ("session_id", "session", "conversation_id"),
+    "user_id": ("user_id", "user"),
+    "namespace": ("namespace",),
+}
+
+_DOC_ID: Final = ("doc_id", "docid", "docno", "entry_id", "memory_id", "corpus_id", "id", "_id")
+
+_ENTRY_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    **{name: (name,) for name in ENTRY_FIELDS},
+    **_SCOPE_COLUMNS,
+    "id": _DOC_ID,
+    "content": ("content", "text", "memory", "document", "passage", "message", "body", "fact"),
+    "created_at": ("created_at", "timestamp", "created", "datetime", "date", "time"),
+}
+
+_QUERY_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "query_id": ("query_id", "qid", "question_id", "topic_id", "id", "_id"),
+    "text": ("text", "query", "question"),
+    "now": ("now", "asked_at", "question_date", "timestamp", "date", "created_at"),
+    "as_of": ("as_of",),
+    "category": ("category", "question_type", "type"),
+    **_SCOPE_COLUMNS,
+}
+
+_QRELS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "query_id": ("query_id", "qid", "question_id", "topic_id"),
+    "text": ("query", "question", "text"),
+    "doc_id": _DOC_ID,
+    "relevance": ("relevance", "label", "rel", "score", "grade", "judgement", "judgment"),
+}
+
+_TRUE: Final = ("true", "yes", "1")
+_FALSE: Final = ("false", "no", "0")
+
+
+def corpus_from_frames(
+    entries: pd.DataFrame | PathLike | Iterable[Row] | Iterable[Entry] | Store,
+    queries: pd.DataFrame | PathLike | Iterable[Row] | None,
+    qrels: pd.DataFrame | PathLike | Iterable[Row],
+    *,
+    name: str = "custom",
+    title: str = "",
+    licence: str = "not stated",
+    source: str = "the caller's tables",
+    now: datetime | None = None,
+    entry_columns: Mapping[str, str] | None = None,
+    query_columns: Mapping[str, str] | None = None,
+    qrels_columns: Mapping[str, str] | None = None,
+    partition_field: str | None = None,
+    fold_field: str = "user_id",
+) -> Corpus:
+    """Make a corpus from tables, checking everything before anything is run on it.
+
+    A table is a data frame, the path of a CSV, TSV, JSON Lines, JSON or Parquet file, or a list
+    of rows. Columns are found by their usual names (`doc_id`, `docno`, `id`; `content`, `text`,
+    `memory`; `query`, `question`; `qid`; `label`, `relevance`); name the others. Times without an
+    offset are read as UTC.
+
+    Args:
+        entries: The memories: a table, entries, or a store (what is superseded is left out).
+            Columns are an entry's fields; id and content are needed. Without created_at, all are
+            dated alike. Other columns are kept in the entry's metadata.
+        queries: The questions: query_id, text, and if there are any now, as_of, category and
+            scope fields. Other columns are kept in the query's metadata. None: the qrels have
+            the question in each row.
+        qrels: The judgements: doc_id, query_id or the question's text, and relevance (a whole
+            number; without such a column every row counts 1; below 0 is read as 0).
+        name: The corpus's name.
+        title: For its card. Default: `name`.
+        licence: For its card.
+        source: For its card.
+        now: When a question without `now` is asked. Default: the latest entry's time.
+        entry_columns: Field to column, where the usual names do not find it.
+        query_columns: The same for `queries`.
+        qrels_columns: The same for `qrels`.
+        partition_field: The scope field whose values get a store each.
+        fold_field: The scope field that groups queries for tuning.
+
+    Raises:
+        CorpusError: something is wrong in the tables; the message lists all of it. Or a file is
+            damaged.
+        CorpusFileMissing: there is no file at a path.
+        InvalidParameter: a field or column that is named does not exist.
+    """
+    problems = Problems()
+    made = _make_entries(entries, entry_columns or {}, now, problems)
+    latest = max((entry.created_at for entry in made.values()), default=TIMELESS)
+    asked = latest if now is None else parse_instant(now, assume_utc=True)
+    judged = read_rows(qrels, what="qrels")
+    columns = guess_columns(_names(judged), _QRELS_COLUMNS, qrels_columns or {}, what="qrels")
+    if queries is None:
+        made_queries = _queries_of_qrels(judged, columns, asked, problems)
+    else:
+        rows = read_rows(queries, what="queries")
+        made_queries = _make_queries(rows, query_columns or {}, asked, problems)
+    faults: Counter[str] = Counter()
+    judgements = _make_judgements(
+        judged, columns, made, made_queries, faults=faults, problems=problems
+    )
+    problems.raise_any(name)
+    answered = {query_id for query_id, _, relevance in judgements if relevance > 0}
+    kept = [query for query in made_queries.values() if query.query_id in answered]
+    if not kept:
+        raise CorpusError(f"corpus {name!r}: no query has an entry judged above 0")
+    unanswered = len(made_queries) - len(kept)
+    return Corpus(
+        name,
+        entries=tuple(made.values()),
+        queries=tuple(kept),
+        qrels=qrels_frame(row for row in judgements if row[0] in answered),
+        card=Card(
+            title or name,
+            licence=licence,
+            source=source,
+            faults=dict(faults),
+            excluded={"no entry judged relevant": unanswered} if unanswered else {},
+        ),
+        partition_field=partition_field,
+        fold_field=fold_field,
+    )
+
+
+def load_tables(
+    path: PathLike | None = None,
+    *,
+    now: datetime | None = None,
+    partition_field: str | None = None,
+    fold_field: str = "user_id",
+) -> Corpus:
+    """Load a folder with your own tables: entries.*, qrels.* and, if apart, queries.*.
+
+    Args:
+        path: The folder; the files end in .csv, .tsv, .jsonl, .json or .parquet.
+        now: As in `corpus_from_frames`.
+        partition_field: As in `corpus_from_frames`.
+        fold_field: As in `corpus_from_frames`.
+
+    Raises:
+        CorpusFileMissing: no path, no such folder, or no file of entries or qrels in it.
+        CorpusError: as in `corpus_from_frames`.
+    """
+    if path is None:
+        raise CorpusFileMissing(
+            "corpus 'tables' needs path=, a folder with entries.csv, queries.csv and qrels.csv "
+            f"(or {', '.join(TABLE_SUFFIXES[1:])})"
+        )
+    folder = Path(path).expanduser()
+    queries = _table(folder, "queries", needed=False)
+    return corpus_from_frames(
+        _table(folder, "entries", needed=True) or folder,
+        queries,
+        _table(folder, "qrels", needed=True) or folder,
+        name=folder.resolve().name,
+        source=str(folder),
+        now=now,
+        partition_field=partition_field,
+        fold_field=fold_field,
+    )
+
+
+def _table(folder: Path, name: str, *, needed: bool) -> Path | None:
+    found = [file for suffix in TABLE_SUFFIXES if (file := folder / f"{name}{suffix}").is_file()]
+    if not found and needed:
+        names = ", ".join(f"{name}{suffix}" for suffix in TABLE_SUFFIXES)
+        raise CorpusFileMissing(f"corpus 'tables': the folder {folder} holds none of {names}")
+    return found[0] if found else None
+
+
+def _names(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def _make_entries(
+    entries: Any, given: Mapping[str, str], now: datetime | None, problems: Problems
+) -> dict[str, Entry]:
+    if isinstance(entries, Store):
+        return {entry.id: entry for entry in entries.list()}
+    if isinstance(entries, Iterable) and not isinstance(entries, str | Path):
+        listed: list[Any] | None = None if hasattr(entries, "columns") else list(entries)  # pyright: ignore[reportUnknownArgumentType]
+        if listed and all(isinstance(entry, Entry) for entry in listed):
+            return _by_id(cast("list[Entry]", listed), problems)
+        entries = entries if listed is None else listed  # pyright: ignore[reportUnknownVariableType]
+    rows = read_rows(entries, what="entries")
+    columns = guess_columns(_names(rows), _ENTRY_COLUMNS, given, what="entries")
+    for needed in ("id", "content"):
+        if needed not in columns:
+            usual = ", ".join(_ENTRY_COLUMNS[needed])
+            problems.add(f"entries have no column for {needed} (usual names: {usual})")
+    if not {"id", "content"} <= columns.keys():
+        return {}
+    undated = TIMELESS if now is None else parse_instant(now, assume_utc=True)
+    made: list[Entry] = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            made.append(_entry(row, columns, undated))
+        except (InvalidEntry, InvalidVector, ValueError) as error:
+            problems.add(f"entries: {error}", f"row {number}")
+            problems.refused.add(identifier(row.get(columns["id"])))
+    return _by_id(made, problems)
+
+
+def _by_id(entries: list[Entry], problems: Problems) -> dict[str, Entry]:
+    by_id: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.id in by_id:
+            problems.add("entries: the id repeats", entry.id)
+        by_id[entry.id] = entry
+    return by_id
+
+
+def _entry(row: Row, columns: Mapping[str, str], undated: datetime) -> Entry:
+    values = {
+        name: _field(name, value)
+        for name, column in columns.items()
+        if (value := row.get(column)) is not None
+    }
+    for name in ("id", "created_at"):
+        if name in columns and name not in values:
+            raise InvalidEntry(f"{name} is missing")
+    extra = {
+        column: json_value(value)
+        for column, value in row.items()
+        if column not in columns.values() and value is not None
+    }
+    metadata = {**extra, **values.pop("metadata", {})}
+    content = values.pop("content", "")
+    values.setdefault("created_at", undated)
+    return Entry(content, metadata=metadata, **values)
+
+
+def _field(name: str, value: Any) -> Any:
+    """Return a cell as the entry's field wants it; files without types have text only."""
+    if name in {"id", *SCOPE_FIELDS, "superseded_by"}:
+        return identifier(value)
+    if name.endswith("_at"):
+        return parse_instant(value, assume_utc=True)
+    if isinstance(value, str) and name in _PARSERS:
+        return _PARSERS[name](value)
+    return value
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in {*_TRUE, *_FALSE}:
+        raise ValueError(f"evergreen must be true or false, got {text!r}")
+    return text.lower() in _TRUE
+
+
+_PARSERS: Final[dict[str, Callable[[str], Any]]] = {
+    "importance": float,
+    "access_count": int,
+    "evergreen": _flag,
+    "metadata": parse_json_cell,
+    "embedding": parse_json_cell,
+}
+
+
+def _make_queries(
+    rows: list[Row], given: Mapping[str, str], now: datetime, problems: Problems
+) -> dict[str, Query]:
+    columns = guess_columns(_names(rows), _QUERY_COLUMNS, given, what="queries")
+    if "text" not in columns:
+        usual = ", ".join(_QUERY_COLUMNS["text"])
+        problems.add(f"queries have no column for text (usual names: {usual})")
+        return {}
+    made: dict[str, Query] = {}
+    for number, row in enumerate(rows, start=1):
+        cells = {name: row.get(column) for name, column in columns.items()}
+        text = cells["text"]
+        query_id = f"q{number}" if cells.get("query_id") is None else identifier(cells["query_id"])
+        if not isinstance(text, str) or not text.strip():
+            problems.add("queries: the text is missing", f"row {number}")
+            problems.refused.add(query_id)
+            continue
+        if query_id in made:
+            problems.add("queries: the query_id repeats", query_id)
+        scope = {key: identifier(cells[key]) for key in SCOPE_FIELDS if cells.get(key) is not None}
+        extra = {
+            column: json_value(value)
+            for column, value in row.items()
+            if column not in columns.values() and value is not None
+        }
+        try:
+            made[query_id] = Query(
+                query_id,
+                text,
+                now=now if cells.get("now") is None else _instant(cells["now"]),
+                as_of=None if cells.get("as_of") is None else _instant(cells["as_of"]),
+                scope=Scope(**scope),
+                category="" if cells.get("category") is None else str(cells["category"]),
+                metadata=extra,
+            )
+        except InvalidEntry as error:
+            problems.add(f"queries: {error}", f"row {number}")
+            problems.refused.add(query_id)
+    return made
+
+
+def _instant(value: Any) -> datetime:
+    return parse_instant(value, assume_utc=True)
+
+
+def _queries_of_qrels(
+    rows: list[Row], columns: Mapping[str, str], now: datetime, problems: Problems
+) -> dict[str, Query]:
+    """Return the questions that stand in the judgements' own rows, in order of appearance."""
+    if "text" not in columns:
+        usual = ", ".join(_QRELS_COLUMNS["text"])
+        problems.add(f"without queries the qrels need a column for text (usual names: {usual})")
+        return {}
+    texts: dict[str, str] = {}
+    for number, row in enumerate(rows, start=1):
+        text = row.get(columns["text"])
+        if not isinstance(text, str) or not text.strip():
+            problems.add("qrels: the question is missing", f"row {number}")
+            continue
+        named = row.get(columns["query_id"]) if "query_id" in columns else None
+        known = (query_id for query_id, other in texts.items() if other == text)
+        query_id = next(known, f"q{len(texts) + 1}") if named is None else identifier(named)
+        if texts.setdefault(query_id, text) != text:
+            problems.add("qrels: one query_id has two questions", query_id)
+    return {query_id: Query(query_id, text, now=now) for query_id, text in texts.items()}
+
+
+def _make_judgements(
+    rows: list[Row],
+    columns: Mapping[str, str],
+    entries: Mapping[str, Entry],
+    queries: Mapping[str, Query],
+    *,
+    faults: Counter[str],
+    problems: Problems,
+) -> list[tuple[str, str, int]]:
+    if "doc_id" not in columns:
+        problems.add(f"qrels have no column for doc_id (usual names: {', '.join(_DOC_ID)})")
+    if not {"query_id", "text"} & columns.keys():
+        problems.add("qrels have no column for query_id, nor one with the question")
+    if "doc_id" not in columns or not {"query_id", "text"} & columns.keys():
+        return []
+    by_text = {query.text: query.query_id for query in queries.values()}
+    made: dict[tuple[str, str], int] = {}
+    for number, row in enumerate(rows, start=1):
+        named = row.get(columns["query_id"]) if "query_id" in columns else None
+        text = row.get(columns["text"]) if "text" in columns else None
+        query_id = by_text.get(cast("str", text), "") if named is None else identifier(named)
+        doc_id = identifier(row.get(columns["doc_id"]))
+        if query_id not in queries and query_id not in problems.refused:
+            problems.add("qrels name a query that does not exist", query_id or f"row {number}")
+        if doc_id not in entries and doc_id not in problems.refused:
+            problems.add("qrels name an entry that does not exist", doc_id)
+        relevance = _relevance(row.get(columns["relevance"]) if "relevance" in columns else 1)
+        if relevance is None:
+            problems.add("qrels: the relevance is not a whole number", f"row {number}")
+            continue
+        if relevance < 0:
+            faults["judgement below 0, read as not relevant"] += 1
+        earlier = made.setdefault((query_id, doc_id), max(relevance, 0))
+        if earlier != max(relevance, 0):
+            problems.add("qrels judge a query and entry twice, differently", f"row {number}")
+    return [(query_id, doc_id, relevance) for (query_id, doc_id), relevance in made.items()]
+
+
+def _relevance(value: Any) -> int | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() else None

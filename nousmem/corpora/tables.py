@@ -1,0 +1,237 @@
+"""Tables from anywhere as plain rows: data frames, CSV, JSON, JSON Lines and Parquet files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from nousmem.corpora.files import PathLike
+from nousmem.corpora.reading import Node, read_json, read_json_lines, read_text
+from nousmem.errors import CorpusError, CorpusFileMissing, InvalidParameter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "TABLE_SUFFIXES",
+    "Problems",
+    "Row",
+    "guess_columns",
+    "identifier",
+    "json_value",
+    "parse_json_cell",
+    "read_rows",
+]
+
+TABLE_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+
+_KINDS_SHOWN: Final = 20
+_PLACES_SHOWN: Final = 5
+
+Row = Mapping[str, Any]
+"""Column name to value; a missing value is None."""
+
+
+class Problems:
+    """What is wrong in some tables: each kind once, with the rows it was met in."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[str]] = {}
+        self.refused: set[str] = set()
+        """Ids of rows that were refused: what refers to them is no second fault."""
+
+    def add(self, problem: str, place: str = "") -> None:
+        """Note a problem, and the row or id it was met in."""
+        self._places.setdefault(problem, []).append(place)
+
+    def raise_any(self, name: str) -> None:
+        """Raise one CorpusError that lists everything noted; do nothing if that is nothing."""
+        if not self._places:
+            return
+        lines: list[str] = []
+        for problem, places in list(self._places.items())[:_KINDS_SHOWN]:
+            named = [place for place in places if place]
+            shown = ", ".join(named[:_PLACES_SHOWN])
+            rest = len(named) - _PLACES_SHOWN
+            more = f" and {rest:,} more" if rest > 0 else ""
+            lines.append(f"{problem} ({shown}{more})" if named else problem)
+        if len(self._places) > _KINDS_SHOWN:
+            lines.append(f"and {len(self._places) - _KINDS_SHOWN:,} other problems")
+        raise CorpusError(f"corpus {name!r}: " + "; ".join(lines))
+
+
+def read_rows(table: pd.DataFrame | PathLike | Iterable[Row], *, what: str) -> list[Row]:
+    """Return a table's rows; values of CSV files are text, an empty one is None.
+
+    Args:
+        table: A data frame; the path of a .csv, .tsv, .jsonl, .json or .parquet file; or rows.
+        what: What the table holds, for messages.
+
+    Raises:
+        CorpusFileMissing: there is no file at the path.
+        CorpusError: the file is damaged, or of another kind.
+        InvalidParameter: not a table at all.
+    """
+    import pandas as pd
+
+    if isinstance(table, str | Path):
+        return _read_file(Path(table).expanduser())
+    if isinstance(table, pd.DataFrame):
+        return _from_frame(table)
+    if isinstance(table, Iterable) and not isinstance(table, Mapping):
+        rows = list(cast("Iterable[Any]", table))
+        if all(isinstance(row, Mapping) for row in rows):
+            return [{str(key): _plain(row[key]) for key in row} for row in rows]
+    raise InvalidParameter(
+        f"{what}: expected a data frame, the path of a table, or a list of rows, "
+        f"got {type(cast('object', table)).__name__}"
+    )
+
+
+def guess_columns(
+    columns: Iterable[str],
+    known: Mapping[str, Sequence[str]],
+    given: Mapping[str, str],
+    *,
+    what: str,
+) -> dict[str, str]:
+    """Return which column holds which field, from what the caller says and from usual names.
+
+    Args:
+        columns: The table's columns.
+        known: For each field, the names its column usually has, likeliest first; compared
+            without regard to case, with `-` and space as `_`.
+        given: Field to column, as the caller says.
+        what: What the table holds, for messages.
+
+    Raises:
+        InvalidParameter: `given` names a field or a column that does not exist.
+    """
+    columns = list(columns)
+    for name, column in given.items():
+        if name not in known:
+            raise InvalidParameter(f"{what} have no field {name!r}; fields: {', '.join(known)}")
+        if column not in columns:
+            raise InvalidParameter(
+                f"{what} have no column {column!r}; columns: {', '.join(columns) or 'none'}"
+            )
+    found = dict(given)
+    free = {_normal(column): column for column in columns if column not in given.values()}
+    for name, usual in known.items():
+        if name not in found:
+            column = next((free.pop(alias) for alias in usual if alias in free), None)
+            if column is not None:
+                found[name] = column
+    return found
+
+
+def identifier(value: Any) -> str:
+    """Return a cell as an id; a whole number that pandas made a float loses its `.0`."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def json_value(value: Any) -> Any:
+    """Return a cell as a JSON value: dates as ISO text, arrays as lists."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value
+
+
+def _normal(column: str) -> str:
+    return column.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def _from_frame(frame: pd.DataFrame) -> list[Row]:
+    names = [str(name) for name in frame.columns]
+    columns = [frame.iloc[:, index].tolist() for index in range(len(names))]
+    return [
+        {name: _plain(value) for name, value in zip(names, values, strict=True)}
+        for values in zip(*columns, strict=True)
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell with pandas' and NumPy's own types undone; missing is None."""
+    import pandas as pd
+
+    if value is None or value is pd.NaT or value is pd.NA:
+        return None
+    if isinstance(value, pd.Timestamp):
+        return value.to_pydatetime(warn=False)
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value
+
+
+def _read_file(path: Path) -> list[Row]:
+    if not path.is_file():
+        raise CorpusFileMissing(f"there is no file at {path}")
+    suffix = path.suffix.lower()
+    if suffix in {".csv", ".tsv"}:
+        return _read_csv(path, "\t" if suffix == ".tsv" else ",")
+    if suffix in {".jsonl", ".ndjson"}:
+        return [_object(node) for node in read_json_lines(path)]
+    if suffix == ".json":
+        return [_object(node) for node in read_json(path).items()]
+    if suffix == ".parquet":
+        return _read_parquet(path)
+    raise CorpusError(f"{path}: expected a file ending in {', '.join(TABLE_SUFFIXES)}")
+
+
+def _object(node: Node) -> Row:
+    return node.mapping()
+
+
+def _read_csv(path: Path, delimiter: str) -> list[Row]:
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+    try:
+        header = next(reader, cast("list[str]", []))
+        if len(set(header)) < len(header):
+            raise CorpusError(f"{path}: line 1: a column name repeats: {', '.join(header)}")
+        rows: list[Row] = []
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise CorpusError(
+                    f"{path}: line {reader.line_num}: expected {len(header)} columns as in the "
+                    f"header, got {len(cells)}"
+                )
+            rows.append({name: cell or None for name, cell in zip(header, cells, strict=True)})
+    except csv.Error as error:
+        raise CorpusError(f"{path}: line {reader.line_num}: {error}") from None
+    return rows
+
+
+def _read_parquet(path: Path) -> list[Row]:
+    import pandas as pd
+
+    try:
+        return _from_frame(pd.read_parquet(path))
+    except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+        reason = str(error).splitlines()[0]
+        raise CorpusError(f"{path}: not a whole Parquet file: {reason}") from None
+
+
+def parse_json_cell(text: str) -> Any:
+    """Return the JSON value in a cell of text.
+
+    Raises:
+        ValueError: the text is not JSON.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise ValueError(f"expected JSON, got {text[:60]!r}") from None

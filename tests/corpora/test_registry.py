@@ -1,0 +1,78 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from nousmem.corpora import list_corpora, load_corpus, recognise_corpus
+from nousmem.errors import CorpusError, CorpusFileMissing, InvalidParameter, UnknownName
+
+NAMES = ["assistant-year", "locomo", "longmemeval", "beam", "beir", "trec", "tables"]
+
+
+def test_an_unknown_name_gets_the_close_match():
+    with pytest.raises(UnknownName, match=r"unknown corpus 'lokomo'; did you mean 'locomo'"):
+        load_corpus("lokomo")
+
+
+def test_an_unknown_option_names_the_valid_ones():
+    with pytest.raises(InvalidParameter, match=r"no option 'unit'.*granularity, categories, corr"):
+        load_corpus("locomo", unit="turn")
+
+
+def test_options_reach_the_loader(tmp_path: Path):
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d", "text": "t"}\n', encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "t"}\n', encoding="utf-8")
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "dev.tsv").write_text("q\td\t1\n", encoding="utf-8")
+    assert len(load_corpus("beir", path=tmp_path, split="dev").queries) == 1
+
+
+def test_what_is_listed(cache: Path, tmp_path: Path, monkeypatch):
+    table = list_corpora().set_index("name")
+    assert table.index.tolist() == NAMES
+    assert table.index[table["on_this_disk"]].tolist() == ["assistant-year"]
+    assert table.loc["locomo", "place"] == str(cache / "locomo10.json")
+    assert "downloaded when first loaded" in table.loc["locomo", "how_to_get"]
+    assert "NOUSMEM_DATA" in table.loc["beam", "how_to_get"]
+    assert table.loc["beir", "how_to_get"] == "give its folder as path="
+    (tmp_path / "locomo10.json").touch()
+    monkeypatch.setenv("NOUSMEM_DATA", str(tmp_path))
+    table = list_corpora().set_index("name")
+    assert table.loc["locomo", "place"] == str(tmp_path / "locomo10.json")
+    assert table.loc["locomo", "on_this_disk"]
+    assert table.loc["locomo", "how_to_get"] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("locomo", {"any.json": [{"sample_id": "a", "conversation": {"x": 1}}]}),
+        ("longmemeval", {"any.json": [{"haystack_sessions": [[1]]}]}),
+        ("longmemeval", {"any.json": [{"sessions": [], "answer_session_ids": []}]}),
+        ("beam", {"any.json": [{"batches": [1]}]}),
+        ("beam", {"1/chat.json": []}),
+        ("beir", {"corpus.jsonl": {}, "queries.jsonl": {}}),
+        ("trec", {"qrels.txt": "", "topics.txt": ""}),
+        ("trec", {"cran.all.1400": "", "cranqrel": ""}),
+        ("tables", {"entries.csv": "", "qrels.csv": ""}),
+    ],
+)
+def test_formats_are_recognised(tmp_path: Path, name: str, files: dict[str, object]):
+    for path, content in files.items():
+        file = tmp_path / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(content), encoding="utf-8")
+    single = tmp_path / "any.json"
+    assert recognise_corpus(single if single.exists() else tmp_path) == name
+
+
+def test_what_is_not_recognised(tmp_path: Path):
+    with pytest.raises(CorpusError, match="in no known format"):
+        recognise_corpus(tmp_path)
+    with pytest.raises(CorpusFileMissing, match="no file or folder at"):
+        recognise_corpus(tmp_path / "absent")
+    (tmp_path / "else.json").write_text('[{"a": 1}]', encoding="utf-8")
+    with pytest.raises(CorpusError, match="in no known format"):
+        recognise_corpus(tmp_path / "else.json")
+    with pytest.raises(CorpusFileMissing, match="no file or folder at"):
+        recognise_corpus(tmp_path / "absent.json")
