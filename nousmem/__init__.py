@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nousmem.corpora import Corpus, Query, list_corpora, load_corpus
+from nousmem.corpora import Corpus, Query, corpus_from_frames, list_corpora, load_corpus
+from nousmem.duplicates import find_duplicates, merge_duplicates
 from nousmem.embeddings import embed, open_embedder
 from nousmem.entry import Entry, MemoryType
 from nousmem.errors import (
@@ -21,10 +22,12 @@ from nousmem.errors import (
     UnknownName,
 )
 from nousmem.hits import Hit, Hits
+from nousmem.reembedding import reembed
 from nousmem.scope import GLOBAL, Scope
 from nousmem.scoring import Scoring
 from nousmem.search import Search
 from nousmem.stores import Store, VectorStore, open_store
+from nousmem.transfer import export_entries, import_entries
 
 __version__ = "0.1.0"
 
@@ -55,9 +58,15 @@ __all__ = [
     "UnknownName",
     "VectorStore",
     "__version__",
+    "corpus_from_frames",
     "embed",
+    "export_entries",
+    "find_duplicates",
+    "import_entries",
     "list_corpora",
     "load_corpus",
+    "merge_duplicates",
     "open_embedder",
     "open_store",
+    "reembed",
 ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nousmem.cli import corpora, demo, load, search, sweep
+from nousmem.cli import corpora, demo, load, search, sweep, upkeep
 from nousmem.errors import NousmemError
 
 __all__ = ["app", "main"]
@@ -26,6 +26,11 @@ app.command("corpora")(corpora.corpora)
 app.command("load")(load.load)
 app.command("search")(search.search)
 app.command("sweep")(sweep.sweep)
+app.command("check")(upkeep.check)
+app.command("export")(upkeep.export)
+app.command("import")(upkeep.import_)
+app.command("reembed")(upkeep.reembed)
+app.command("forget")(upkeep.forget)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001  # Typer calls it so

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from nousmem.stores.base import ScoredEntries, Store, TouchStore, VectorStore
+from nousmem.stores.base import Fault, KeptStore, ScoredEntries, Store, TouchStore, VectorStore
 from nousmem.stores.registry import open_store
 
-__all__ = ["ScoredEntries", "Store", "TouchStore", "VectorStore", "open_store"]
+__all__ = [
+    "Fault",
+    "KeptStore",
+    "ScoredEntries",
+    "Store",
+    "TouchStore",
+    "VectorStore",
+    "open_store",
+]

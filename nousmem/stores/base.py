@@ -9,6 +9,7 @@ Source: specification, "Bringing Your Own Backend".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 
@@ -17,7 +18,15 @@ from numpy.typing import ArrayLike
 from nousmem.entry import Entry, MemoryType
 from nousmem.scope import GLOBAL, ScopeLike
 
-__all__ = ["ScoredEntries", "Store", "TouchStore", "VectorStore", "searches_vectors"]
+__all__ = [
+    "Fault",
+    "KeptStore",
+    "ScoredEntries",
+    "Store",
+    "TouchStore",
+    "VectorStore",
+    "searches_vectors",
+]
 
 ScoredEntries = Sequence[tuple[Entry, float]]
 """Entries with their scores, best first; equal scores by descending id."""
@@ -155,6 +164,41 @@ class TouchStore(Store, Protocol):
 
         `updated_at` stays: reading is not changing.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something in a store that does not fit together."""
+
+    what: str
+    """What is wrong, and where."""
+    count: int
+    """How many rows it concerns."""
+    repaired: bool = False
+
+
+@runtime_checkable
+class KeptStore(Store, Protocol):
+    """A store that can be looked after: erased in part, made smaller, checked."""
+
+    def forget(self, scope: ScopeLike, /, *, everything: bool = False) -> int:
+        """Remove every entry of a scope from rows, index and vectors; return how many.
+
+        Superseded entries go too. A scope that narrows nothing is refused, unless `everything`
+        says that all entries are meant.
+
+        Raises:
+            InvalidScope: the scope narrows nothing and `everything` is off, or the reverse.
+        """
+        ...
+
+    def compact(self) -> None:
+        """Give back the room of what was deleted; afterwards its text is no longer stored."""
+        ...
+
+    def check(self, *, repair: bool = False) -> Sequence[Fault]:
+        """Compare table, index and vectors; return what does not fit, mended if `repair`."""
         ...
 
 

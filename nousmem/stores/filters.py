@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from nousmem.entry import Entry, MemoryType, parse_instant, parse_type
-from nousmem.errors import InvalidParameter
+from nousmem.errors import InvalidParameter, InvalidScope
 from nousmem.scope import GLOBAL, ScopeLike, as_filter
 
 __all__ = ["EntryFilter", "check_limit", "check_min_score", "check_query"]
@@ -45,6 +45,23 @@ class EntryFilter:
             conditions.append(("type", parse_type(type)))
         instant = None if as_of is None else parse_instant(as_of)
         return cls(tuple(conditions), instant, include_superseded)
+
+    @classmethod
+    def to_forget(cls, scope: ScopeLike, *, everything: bool) -> EntryFilter:
+        """Read what `forget` takes.
+
+        Raises:
+            InvalidScope: the scope narrows nothing and `everything` is off, or the reverse.
+        """
+        chosen = cls.build(scope=scope, include_superseded=True)
+        if not chosen.conditions and not everything:
+            raise InvalidScope(
+                "forget needs a scope that names somebody; to erase every entry of the store say "
+                "forget(GLOBAL, everything=True)"
+            )
+        if chosen.conditions and everything:
+            raise InvalidScope("give a scope or everything=True, not both")
+        return chosen
 
     def matches(self, entry: Entry) -> bool:
         """Whether the entry is seen."""

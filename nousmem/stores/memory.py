@@ -8,7 +8,7 @@ the original, this store searches vectors too.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from nousmem.entry import Entry, MemoryType, parse_instant, parse_vector
 from nousmem.errors import EntryNotFound, InvalidEntry
 from nousmem.scope import GLOBAL, ScopeLike
-from nousmem.stores.base import Closing, ScoredEntries
+from nousmem.stores.base import Closing, Fault, ScoredEntries
 from nousmem.stores.filters import EntryFilter, check_limit, check_min_score, check_query
 from nousmem.stores.jaro import Folded, fold, nearest
 from nousmem.stores.results import all_entries, best_first
@@ -101,6 +101,27 @@ class MemoryStore(Closing):
                     access_count=entry.access_count + 1, last_accessed_at=moment
                 )
         return len(present)
+
+    def forget(self, scope: ScopeLike, /, *, everything: bool = False) -> int:
+        """Remove every entry of a scope, superseded ones too; return how many."""
+        erased = EntryFilter.to_forget(scope, everything=everything)
+        with self._lock:
+            return self.delete([i for i, entry in self._entries.items() if erased.matches(entry)])
+
+    def compact(self) -> None:
+        """Do nothing: what is deleted is gone at once."""
+
+    def check(self, *, repair: bool = False) -> Sequence[Fault]:
+        """Compare entries, folded texts and vectors; return what does not fit together."""
+        with self._lock:
+            embedded = {i for i, entry in self._entries.items() if entry.embedding is not None}
+            strays = len(embedded ^ set(self._index.ids()))
+            strays += len(self._entries.keys() ^ self._folded.keys())
+            if strays and repair:
+                self._folded = {i: fold(entry.content) for i, entry in self._entries.items()}
+                self._index = VectorIndex()
+                self._index.put([VectorRow.of(self._entries[i]) for i in embedded])
+        return [Fault("entries that index and table disagree on", strays, repair)] if strays else []
 
     def list(
         self,

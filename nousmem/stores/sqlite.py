@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
-import threading
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -28,15 +25,17 @@ from nousmem.entry import (
     parse_instant,
     parse_vector,
 )
-from nousmem.errors import EntryNotFound, InvalidEntry, StoreError
+from nousmem.errors import EntryNotFound, InvalidEntry
 from nousmem.scope import GLOBAL, ScopeLike
-from nousmem.stores.base import Closing, ScoredEntries
+from nousmem.stores.base import Closing, Fault, ScoredEntries
 from nousmem.stores.filters import EntryFilter, check_limit, check_min_score, check_query
 from nousmem.stores.results import best_first, match_score
 from nousmem.stores.rows import COLUMNS, entry_of, row_of
-from nousmem.stores.sqlite_schema import APPLICATION_ID, SCHEMA_VERSION, schema_statements
+from nousmem.stores.sqlite_file import SQLiteFile
+from nousmem.stores.sqlite_upkeep import check_file, compact_file
+from nousmem.stores.sqlite_vectors import FollowedIndex
 from nousmem.stores.text import analyse_document, analyse_query
-from nousmem.stores.vector_index import EmbeddingSpace, VectorIndex, VectorRow
+from nousmem.stores.vector_index import VectorIndex
 
 __all__ = ["SQLiteStore"]
 
@@ -59,33 +58,19 @@ class SQLiteStore(Closing):
     """
 
     def __init__(self, path: str | Path = ":memory:") -> None:
-        self._path = str(path)
-        self._lock = threading.RLock()
-        self._index: VectorIndex | None = None
-        self._index_revision = -1
-        self._index_seq = 0
+        self._file = SQLiteFile(str(path), on_undo=self._drop_memory)
+        self._vectors = FollowedIndex(self._file)
         self._n_entries: int | None = None
         self._data_version = -1
-        with self._errors():
-            self._connection = sqlite3.connect(
-                self._path, timeout=30.0, isolation_level=None, check_same_thread=False
-            )
-        try:
-            with self._errors():
-                self._prepare()
-        except StoreError:
-            self._connection.close()
-            raise
 
     def __repr__(self) -> str:
         """Show where the entries are."""
-        return f"SQLiteStore({self._path!r})"
+        return f"SQLiteStore({self._file.path!r})"
 
     def close(self) -> None:
         """Close the file; closing twice is harmless."""
-        with self._lock:
-            self._connection.close()
-            self._index = None
+        self._file.close()
+        self._drop_memory()
 
     def put(self, entries: Iterable[Entry], /) -> int:
         """Store entries, replacing those whose id exists; return how many were given.
@@ -97,13 +82,13 @@ class SQLiteStore(Closing):
             if not isinstance(entry, Entry):
                 raise InvalidEntry(f"put takes entries, got {type(entry).__name__}")
         latest = list({entry.id: entry for entry in given}.values())
-        with self._writing():
+        with self._file.writing():
             self._replace(latest)
         return len(given)
 
     def get(self, entry_id: str, /) -> Entry:
         """Return the entry with this id; one index look-up."""
-        with self._reading():
+        with self._file.reading():
             rows = self._hydrate("e.id = ?", [entry_id])
         if not rows:
             raise EntryNotFound(entry_id)
@@ -114,7 +99,7 @@ class SQLiteStore(Closing):
         moment = datetime.now(UTC) if now is None else parse_instant(now)
         if "id" in changes:
             raise InvalidEntry("id cannot change; delete the entry and put a new one")
-        with self._writing():
+        with self._file.writing():
             changed = self.get(entry_id).replace(**{"updated_at": moment, **changes})
             self._replace([changed])
         return changed
@@ -122,18 +107,42 @@ class SQLiteStore(Closing):
     def delete(self, entry_ids: Iterable[str], /) -> int:
         """Remove the entries with these ids; return how many existed."""
         ids = list(dict.fromkeys(entry_ids))
-        with self._writing():
+        with self._file.writing():
             return self._remove(ids)
 
     def touch(self, entry_ids: Iterable[str], /, *, now: datetime) -> int:
         """Record one access of each entry, in one statement; return how many existed."""
         moment = epoch_microseconds(parse_instant(now))
-        with self._writing():
-            return self._connection.execute(
+        with self._file.writing():
+            return self._file.execute(
                 "UPDATE entries SET access_count = access_count + 1, last_accessed_at = ? "
                 "WHERE id IN (SELECT value FROM json_each(?))",
                 (moment, json.dumps(list(dict.fromkeys(entry_ids)))),
             ).rowcount
+
+    def forget(self, scope: ScopeLike, /, *, everything: bool = False) -> int:
+        """Remove every entry of a scope, superseded ones too; return how many.
+
+        The text stays in free pages of the file until `compact`.
+        """
+        erased = EntryFilter.to_forget(scope, everything=everything)
+        condition, values = erased.sql(encode=_encode, equals="IS")
+        with self._file.writing():
+            rows = self._file.execute(f"SELECT e.id FROM entries AS e WHERE {condition}", values)
+            return self._remove([row[0] for row in rows])
+
+    def compact(self) -> None:
+        """Rewrite the file without anything that was deleted; needs as much room again."""
+        with self._file.alone():
+            compact_file(self._file)
+
+    def check(self, *, repair: bool = False) -> Sequence[Fault]:
+        """Compare file, word index and vectors; return what does not fit together."""
+        with self._file.writing():
+            faults = check_file(self._file, repair=repair)
+            if repair and faults:
+                self._drop_memory()
+        return faults
 
     def list(
         self,
@@ -149,7 +158,7 @@ class SQLiteStore(Closing):
             scope=scope, type=type, as_of=as_of, include_superseded=include_superseded
         ).sql(encode=_encode)
         rows = -1 if check_limit(limit) is None else limit
-        with self._reading():
+        with self._file.reading():
             return self._hydrate(
                 f"{condition} ORDER BY e.created_at, e.id LIMIT ?", [*values, rows]
             )
@@ -174,7 +183,7 @@ class SQLiteStore(Closing):
         wanted, floor = check_limit(limit), check_min_score(min_score)
         if not terms or wanted == 0:
             return []
-        with self._reading():
+        with self._file.reading():
             ideal = self._ideal(terms)
             if ideal is None:
                 return []
@@ -201,12 +210,12 @@ class SQLiteStore(Closing):
         query = parse_vector(vector)
         entry_filter = EntryFilter.build(scope=scope, type=type, as_of=as_of)
         wanted, floor = check_limit(limit), check_min_score(min_score)
-        with self._reading():
-            space = self._space()
+        with self._file.reading():
+            space = self._vectors.space()
             if space is None:
                 return []
             space.check(query, embedder, what="the query")
-            found = self._followed_index().search(
+            found = self._vectors.level().search(
                 query,
                 entry_filter=entry_filter,
                 allowed=self._allowed(entry_filter),
@@ -219,155 +228,45 @@ class SQLiteStore(Closing):
             )
         return best_first(((entry, scores[entry.id]) for entry in rows), limit=wanted)
 
-    def _prepare(self) -> None:
-        run = self._connection.execute
-        application = run("PRAGMA application_id").fetchone()[0]
-        version = run("PRAGMA user_version").fetchone()[0]
-        tables = run("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if tables and application != APPLICATION_ID:
-            raise StoreError(
-                f"{self._path} is a SQLite file of another program: give nousmem a file of its own"
-            )
-        if version > SCHEMA_VERSION:
-            raise StoreError(
-                f"{self._path} was written by a newer nousmem (layout {version}, this one reads "
-                f"{SCHEMA_VERSION}): upgrade nousmem"
-            )
-        run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = NORMAL")
-        run("PRAGMA foreign_keys = ON")
-        run("PRAGMA busy_timeout = 30000")
-        run("BEGIN IMMEDIATE")
-        # Another process may have made the tables while this one waited.
-        if not run("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            for statement in schema_statements():
-                run(statement)
-            run(f"PRAGMA application_id = {APPLICATION_ID}")
-            run(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        run("COMMIT")
-
-    @contextmanager
-    def _errors(self) -> Generator[None]:
-        try:
-            yield
-        except sqlite3.ProgrammingError as error:
-            raise StoreError(f"{self._path}: the store is closed") from error
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot use the SQLite store {self._path}: {error}") from error
-
-    @contextmanager
-    def _reading(self) -> Generator[None]:
-        """Hold the lock, and one snapshot of the database."""
-        with self._lock, self._errors():
-            if self._connection.in_transaction:
-                yield
-                return
-            self._connection.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self._connection.execute("COMMIT")
-
-    @contextmanager
-    def _writing(self) -> Generator[None]:
-        """Hold the lock and a write transaction that is undone when anything fails."""
-        with self._lock, self._errors():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                # The index may be ahead of what the database keeps.
-                self._index, self._n_entries = None, None
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+    def _drop_memory(self) -> None:
+        """Forget what is held in memory: it may be ahead of what the file keeps."""
+        self._vectors.forget()
+        self._n_entries = None
 
     def _replace(self, entries: Sequence[Entry]) -> None:
         self._remove([entry.id for entry in entries])
-        space = self._space()
-        joined = EmbeddingSpace.joined(space, entries)
-        if joined is not None and joined != space:
-            self._set_fact("dimension", joined.dimension)
-            self._set_fact("embedder", joined.embedder)
-        first = self._next_seq()
-        self._connection.executemany(
+        numbered = list(enumerate(entries, self._file.last_seq() + 1))
+        self._file.executemany(
             _INSERT,
             (
                 (seq, " ".join(analyse_document(entry.content)), *row_of(entry, encode=_encode))
-                for seq, entry in enumerate(entries, first)
-            ),
-        )
-        embedded = [
-            (seq, entry) for seq, entry in enumerate(entries, first) if entry.embedding is not None
-        ]
-        self._connection.executemany(
-            "INSERT INTO vectors (seq, vector) VALUES (?, ?)",
-            (
-                (seq, entry.embedding.astype("<f4", copy=False).tobytes())
-                for seq, entry in embedded
-                if entry.embedding is not None
+                for seq, entry in numbered
             ),
         )
         if self._n_entries is not None:
             self._n_entries += len(entries)
-        if embedded:
-            self._vectors_changed(put=[VectorRow.of(entry) for _, entry in embedded])
+        self._vectors.put(numbered)
 
     def _remove(self, ids: Sequence[str]) -> int:
         chosen = "id IN (SELECT value FROM json_each(?))"
         given = (json.dumps(ids),)
         embedded = [
             row[0]
-            for row in self._connection.execute(
+            for row in self._file.execute(
                 f"SELECT id FROM entries JOIN vectors USING (seq) WHERE {chosen}", given
             )
         ]
-        removed = self._connection.execute(f"DELETE FROM entries WHERE {chosen}", given).rowcount
+        removed = self._file.execute(f"DELETE FROM entries WHERE {chosen}", given).rowcount
         if self._n_entries is not None:
             self._n_entries -= removed
         if embedded:
-            self._vectors_changed(removed=embedded)
-            if self._connection.execute("SELECT 1 FROM vectors LIMIT 1").fetchone() is None:
-                self._connection.execute(
-                    "DELETE FROM facts WHERE name IN ('dimension', 'embedder')"
-                )
+            self._vectors.removed(embedded)
         return removed
-
-    def _vectors_changed(
-        self, *, put: Sequence[VectorRow] = (), removed: Sequence[str] = ()
-    ) -> None:
-        """Count up the revision that other processes watch, and keep the own index level."""
-        index = self._index
-        level = index is not None and self._fact("vector_revision", 0) == self._index_revision
-        revision = self._fact("vector_revision", 0) + 1
-        self._set_fact("vector_revision", revision)
-        if index is not None and level:
-            index.remove(removed)
-            index.put(put)
-            self._index_revision, self._index_seq = revision, self._next_seq() - 1
-
-    def _fact(self, name: str, default: Any = None) -> Any:
-        row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return default if row is None else row[0]
-
-    def _set_fact(self, name: str, value: object) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
-
-    def _space(self) -> EmbeddingSpace | None:
-        dimension = self._fact("dimension")
-        return None if dimension is None else EmbeddingSpace(dimension, self._fact("embedder"))
-
-    def _next_seq(self) -> int:
-        row = self._connection.execute(
-            "SELECT seq FROM sqlite_sequence WHERE name = 'entries'"
-        ).fetchone()
-        return 1 if row is None else row[0] + 1
 
     def _hydrate(self, condition: str, values: Sequence[Any]) -> list[Entry]:
         return [
             _entry(row[1:])
-            for row in self._connection.execute(
+            for row in self._file.execute(
                 f"SELECT e.seq, v.vector, {_SELECTED} FROM entries AS e "
                 f"LEFT JOIN vectors AS v USING (seq) WHERE {condition}",
                 values,
@@ -377,7 +276,7 @@ class SQLiteStore(Closing):
     def _hydrate_seqs(self, seqs: Sequence[int]) -> list[tuple[int, Entry]]:
         return [
             (row[0], _entry(row[1:]))
-            for row in self._connection.execute(
+            for row in self._file.execute(
                 f"SELECT e.seq, v.vector, {_SELECTED} FROM entries AS e "
                 "LEFT JOIN vectors AS v USING (seq) "
                 "WHERE e.seq IN (SELECT value FROM json_each(?))",
@@ -397,7 +296,7 @@ class SQLiteStore(Closing):
             source = "words JOIN entries AS e ON e.seq = words.rowid"
         fetched = -1 if limit is None else limit + 1
         while True:
-            rows = self._connection.execute(
+            rows = self._file.execute(
                 f"SELECT words.rowid, bm25(words) AS score FROM {source} "
                 f"WHERE words MATCH ? AND {condition} ORDER BY score LIMIT ?",
                 (match, *values, fetched),
@@ -408,14 +307,14 @@ class SQLiteStore(Closing):
 
     def _any_superseded(self) -> bool:
         query = "SELECT 1 FROM entries WHERE superseded_at IS NOT NULL LIMIT 1"
-        return self._connection.execute(query).fetchone() is not None
+        return self._file.value(query) is not None
 
     def _ideal(self, terms: Sequence[str]) -> float | None:
         """Return what FTS5's BM25 weighs the query's words at; None when no entry has any."""
         n = self._count()
         frequencies = [
             row[0]
-            for row in self._connection.execute(
+            for row in self._file.execute(
                 "SELECT doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))",
                 (json.dumps(terms),),
             )
@@ -429,10 +328,10 @@ class SQLiteStore(Closing):
         return math.fsum(weights) + max(weights) * (len(terms) - len(weights))
 
     def _count(self) -> int:
-        version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        version = self._file.data_version()
         n = self._n_entries
         if n is None or version != self._data_version:
-            n = int(self._connection.execute("SELECT count(*) FROM entries").fetchone()[0])
+            n = int(self._file.value("SELECT count(*) FROM entries"))
             self._n_entries, self._data_version = n, version
         return n
 
@@ -440,38 +339,8 @@ class SQLiteStore(Closing):
         if VectorIndex.covers(entry_filter):
             return None
         condition, values = entry_filter.sql(encode=_encode, equals="IS")
-        rows = self._connection.execute(f"SELECT e.id FROM entries AS e WHERE {condition}", values)
+        rows = self._file.execute(f"SELECT e.id FROM entries AS e WHERE {condition}", values)
         return [row[0] for row in rows]
-
-    def _followed_index(self) -> VectorIndex:
-        """Return the index, level with the database as this transaction sees it."""
-        revision = self._fact("vector_revision", 0)
-        if self._index is None:
-            self._index = VectorIndex()
-            self._index.put(self._vector_rows("TRUE"))
-        elif revision != self._index_revision:
-            present = {
-                row[0]
-                for row in self._connection.execute(
-                    "SELECT id FROM entries JOIN vectors USING (seq)"
-                )
-            }
-            self._index.remove([i for i in self._index.ids() if i not in present])
-            self._index.put(self._vector_rows("e.seq > ?", self._index_seq))
-        self._index_revision = revision
-        self._index_seq = self._next_seq() - 1
-        return self._index
-
-    def _vector_rows(self, condition: str, *values: Any) -> list[VectorRow]:
-        return [
-            VectorRow(row[0], np.frombuffer(row[1], dtype="<f4"), row[2:7], row[7], row[8])
-            for row in self._connection.execute(
-                "SELECT e.id, v.vector, e.agent_id, e.session_id, e.user_id, e.namespace, e.type, "
-                "e.created_at, e.superseded_at FROM vectors AS v JOIN entries AS e USING (seq) "
-                f"WHERE {condition}",
-                values,
-            )
-        ]
 
 
 def _encode(value: Any) -> Any:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "schema_statements"]
+__all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "migration_statements", "schema_statements"]
 
 APPLICATION_ID: Final = 0x6E6F7573  # "nous"
 SCHEMA_VERSION: Final = 1
@@ -60,10 +60,24 @@ END;
 """
 
 
+MIGRATIONS: Final[dict[int, str]] = {}
+"""Layout to the statements that make the next layout of it."""
+
+
 def schema_statements() -> Iterable[str]:
     """Yield the statements that make an empty store."""
+    return _statements(_SCHEMA)
+
+
+def migration_statements(version: int) -> Iterable[str]:
+    """Yield the statements that bring a store of an older layout up to date."""
+    for older in range(version, SCHEMA_VERSION):
+        yield from _statements(MIGRATIONS[older])
+
+
+def _statements(script: str) -> Iterable[str]:
     statement = ""
-    for line in _SCHEMA.strip().splitlines():
+    for line in script.strip().splitlines():
         statement += line + "\n"
         if sqlite3.complete_statement(statement):
             yield statement

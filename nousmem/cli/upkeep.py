@@ -1,0 +1,119 @@
+"""Looking after a store: `nousmem check`, `forget`, `export`, `import`, `reembed`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nousmem.cli.output import print_json, print_table
+from nousmem.embeddings import open_embedder
+from nousmem.errors import InvalidParameter, StoreError
+from nousmem.reembedding import reembed as reembed_store
+from nousmem.scope import Scope
+from nousmem.stores import KeptStore, open_store
+from nousmem.transfer import export_entries, import_entries
+
+__all__ = ["check", "export", "forget", "import_", "reembed"]
+
+_Store = Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_UserId = Annotated[str | None, typer.Option(help="Only this user's memories.")]
+_AgentId = Annotated[str | None, typer.Option(help="Only this agent's memories.")]
+_SessionId = Annotated[str | None, typer.Option(help="Only this session's memories.")]
+_Namespace = Annotated[str | None, typer.Option(help="Only this namespace.")]
+
+
+def check(
+    store: _Store,
+    *,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Compare a store's table, index and vectors; end with status 1 if faults remain."""
+    faults = [
+        {"fault": fault.what, "rows": fault.count, "repaired": fault.repaired}
+        for fault in _kept(store).check(repair=repair)
+    ]
+    if as_json:
+        print_json(faults)
+    elif faults:
+        print_table(faults)
+    else:
+        typer.echo(f"{store}: no faults")
+    if not all(fault["repaired"] for fault in faults):
+        raise typer.Exit(1)
+
+
+def forget(
+    store: _Store,
+    *,
+    user_id: _UserId = None,
+    agent_id: _AgentId = None,
+    session_id: _SessionId = None,
+    namespace: _Namespace = None,
+    everything: Annotated[bool, typer.Option("--everything", help="Erase all entries.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Erase the memories of a scope, and their text from the file."""
+    kept = _kept(store)
+    scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
+    count = kept.forget(scope, everything=everything)
+    kept.compact()
+    _print_count("erased", count, store, as_json=as_json)
+
+
+def export(
+    store: _Store,
+    file: Annotated[Path, typer.Argument(help="A .jsonl or .parquet file.")],
+    *,
+    user_id: _UserId = None,
+    agent_id: _AgentId = None,
+    session_id: _SessionId = None,
+    namespace: _Namespace = None,
+    as_json: _Json = False,
+) -> None:
+    """Write the entries of a store, vectors and history included, to a file."""
+    scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
+    count = export_entries(open_store(store), file, scope=scope)
+    _print_count("exported", count, str(file), as_json=as_json)
+
+
+def import_(
+    store: _Store,
+    file: Annotated[Path, typer.Argument(help="A .jsonl or .parquet file.")],
+    *,
+    as_json: _Json = False,
+) -> None:
+    """Put the entries of a file into a store, replacing those whose id exists."""
+    count = import_entries(open_store(store), file)
+    _print_count("imported", count, store, as_json=as_json)
+
+
+def reembed(
+    store: _Store,
+    *,
+    embedder: Annotated[str, typer.Option(help="The new embedder: minilm, hashing, openai, …")],
+    as_json: _Json = False,
+) -> None:
+    """Give every entry of a store a vector of another embedder; can be interrupted."""
+    model = open_embedder(embedder)
+    if model is None:
+        raise InvalidParameter("reembed needs an embedder, got 'none'")
+    count = reembed_store(open_store(store), model, progress=True)
+    _print_count("reembedded", count, store, as_json=as_json)
+
+
+def _kept(url: str) -> KeptStore:
+    store = open_store(url)
+    if not isinstance(store, KeptStore):
+        raise StoreError(f"the store {url} cannot be looked after: it has no check and forget")
+    return store
+
+
+def _print_count(verb: str, count: int, place: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({verb: count, "place": place})
+    else:
+        typer.echo(f"{verb} {count:,} entries: {place}")
