@@ -305,13 +305,15 @@ def restore_entry(values: Mapping[str, Any]) -> Entry:
         values: Every field by name, of the types that `Entry` documents.
     """
     entry = object.__new__(Entry)
-    for name in ENTRY_FIELDS:
-        object.__setattr__(entry, name, values[name])
+    for name, put in _SETTERS:
+        put(entry, values[name])
     return entry
 
 
 ENTRY_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Entry))
 """The names of an entry's fields, in the order they are declared."""
+
+_SETTERS = tuple((name, getattr(Entry, name).__set__) for name in ENTRY_FIELDS)
 
 
 def reject_unknown_fields(names: Iterable[str], known: Iterable[str]) -> None:

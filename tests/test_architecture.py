@@ -94,6 +94,7 @@ def test_importing_nousmem_imports_nothing_heavy(tmp_path: Path):
 IMPORT_EVERYTHING = """
 import importlib, logging, os, random, sys, threading
 import numpy as np
+import rich.style  # draws a random number when it is imported
 
 def state():
     return {

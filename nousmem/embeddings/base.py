@@ -18,7 +18,13 @@ Matrix = NDArray[np.float32]
 class Embedder(Protocol):
     """Turns texts into vectors of one length.
 
-    Queries and documents have verbs of their own, since many models embed them differently.
+    Queries and documents have verbs of their own, since many models embed them differently. An
+    embedder whose verbs give the same vectors may say so in an attribute `symmetric = True`;
+    then one cached vector serves both.
+
+    No vector is all zeros, whatever the text, and a text's vector does not depend on the texts
+    beside it. Both verbs may be called from several threads. No texts give shape (0, dimension).
+    `nousmem.testing` checks an embedder against everything said here.
     """
 
     @property

@@ -20,10 +20,12 @@ from nousmem.entry import Entry, MemoryType, parse_instant, parse_vector
 from nousmem.errors import EntryNotFound, InvalidEntry, InvalidParameter, StoreError
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores import duckdb_bm25 as bm25
-from nousmem.stores.base import Closing, ScoredEntries
+from nousmem.stores import duckdb_literal as literal
+from nousmem.stores.base import Closing, Fault, ScoredEntries
 from nousmem.stores.duckdb_rows import (
     ENTRY_SELECTED,
     VECTOR_SELECTED,
+    among,
     encode,
     entries_of,
     fetch,
@@ -31,6 +33,7 @@ from nousmem.stores.duckdb_rows import (
     vector_rows_of,
 )
 from nousmem.stores.duckdb_schema import open_database
+from nousmem.stores.duckdb_upkeep import check_tables, compact_file
 from nousmem.stores.filters import EntryFilter, check_limit, check_min_score, check_query
 from nousmem.stores.results import best_first, oldest_first
 from nousmem.stores.text import analyse_query
@@ -39,15 +42,8 @@ from nousmem.stores.vector_index import EmbeddingSpace, VectorIndex, VectorRow
 __all__ = ["DuckDBStore"]
 
 _TEXT_MODES: Final = ("ilike", "bm25")
-_FEW: Final = 100
-_NO_LIMIT: Final = 2**62
 _ATTEMPTS: Final = 3000
 _PAUSE_SECONDS: Final = 0.01
-
-# DuckDB's lower() is one character to one, which İ (to i and a combining dot) is not. Its graphemes
-# are Unicode's but for CR LF, which is one.
-_FOLD: Final = "lower(replace({}, 'İ', 'i̇'))"
-_GRAPHEMES: Final = "length_grapheme(replace({}, chr(13) || chr(10), chr(10)))"
 
 
 @dataclass(slots=True)
@@ -150,7 +146,7 @@ class DuckDBStore(Closing):
         """Record one access of each entry, in one statement; return how many existed."""
         moment = encode(parse_instant(now))
         ids = list(dict.fromkeys(entry_ids))
-        condition, values = _among("id", ids)
+        condition, values = among("id", ids)
         with self._writing():
             updated = self._connection.execute(
                 "UPDATE entries SET access_count = access_count + 1, last_accessed_at = ? "
@@ -158,6 +154,42 @@ class DuckDBStore(Closing):
                 [moment, *values],
             ).fetchall()
         return int(updated[0][0])
+
+    def forget(self, scope: ScopeLike, /, *, everything: bool = False) -> int:
+        """Remove every entry of a scope, superseded ones too; return how many.
+
+        The text stays in freed blocks of the file until `compact`.
+        """
+        erased = EntryFilter.to_forget(scope, everything=everything)
+        with self._writing() as write:
+            return self._remove(self._ids(erased), write)
+
+    def compact(self) -> None:
+        """Rewrite the file without anything that was deleted; needs as much room again.
+
+        Raises:
+            StoreError: the file is open elsewhere in this process too.
+        """
+        with self._lock, self._errors():
+            self._connection.execute("SELECT 1")
+            if self._path.startswith(":memory:"):
+                return
+            try:
+                compact_file(self._connection, self._path)
+            finally:
+                self._connection.close()
+                self._connection = open_database(self._path)
+
+    def check(self, *, repair: bool = False) -> Sequence[Fault]:
+        """Compare entries, word index, vectors and what the file notes about them."""
+        self._level_words()
+        with self._lock:
+            with self._writing() if repair else self._reading():
+                words = self._text == "bm25"
+                faults = check_tables(self._connection, words=words, repair=repair)
+            if repair and faults:
+                self._index = None
+        return faults
 
     def list(
         self,
@@ -208,16 +240,11 @@ class DuckDBStore(Closing):
         wanted, floor = check_limit(limit), check_min_score(min_score)
         if not text.strip() or wanted == 0:
             return []
-        match = self._match_words if self._text == "bm25" else self._match_literally
         self._level_words()
         with self._reading():
             condition, values = entry_filter.sql(encode=encode)
-            scored = {
-                entry_id: score
-                for entry_id, score in match(text, condition, values, wanted)
-                if score > floor
-            }
-            return self._scored(scored, wanted)
+            matches = self._matches(text, condition=condition, values=values, limit=wanted)
+            return self._scored({i: score for i, score in matches if score > floor}, wanted)
 
     def search_vector(
         self,
@@ -345,7 +372,7 @@ class DuckDBStore(Closing):
         write.put = [VectorRow.of(entry) for entry in entries if entry.embedding is not None]
 
     def _remove(self, ids: Sequence[str], write: _Write) -> int:
-        condition, values = _among("id", ids)
+        condition, values = among("id", ids)
         removed = self._connection.execute(
             f"DELETE FROM entries WHERE {condition} RETURNING id, seq, embedding IS NOT NULL",
             values,
@@ -376,30 +403,14 @@ class DuckDBStore(Closing):
     def _scored(self, scores: dict[str, float], limit: int | None) -> ScoredEntries:
         if not scores:
             return []
-        entries = self._hydrate(*_among("e.id", [*scores]))
+        entries = self._hydrate(*among("e.id", [*scores]))
         return best_first(((entry, scores[entry.id]) for entry in entries), limit=limit)
 
-    def _match_literally(
-        self, text: str, condition: str, values: Sequence[Any], limit: int | None
-    ) -> list[tuple[str, float]]:
-        return self._connection.execute(
-            f"WITH folded AS (SELECT e.id, e.content, {_FOLD.format('e.content')} AS text, "
-            f"query.text AS query FROM entries AS e, (SELECT {_FOLD.format('?')} AS text) AS query "
-            f"WHERE contains({_FOLD.format('e.content')}, query.text) AND {condition}) "
-            "SELECT id, least(1.0, (length(text) - length(replace(text, query, ''))) "
-            "/ length(query) / greatest(1.0, "
-            f"{_GRAPHEMES.format('content')} / {_GRAPHEMES.format('?')} / 10)) AS score "
-            "FROM folded ORDER BY score DESC, id DESC LIMIT ?",
-            [text, *values, text, _NO_LIMIT if limit is None else limit],
-        ).fetchall()
-
-    def _match_words(
-        self, text: str, condition: str, values: Sequence[Any], limit: int | None
-    ) -> list[tuple[str, float]]:
+    def _matches(self, text: str, **rows: Any) -> list[tuple[str, float]]:
+        if self._text == "ilike":
+            return literal.search(self._connection, text, **rows)
         terms = list(dict.fromkeys(analyse_query(text)))
-        if not terms:
-            return []
-        return bm25.search(self._connection, terms, condition=condition, values=values, limit=limit)
+        return bm25.search(self._connection, terms, **rows) if terms else []
 
     def _level_words(self) -> None:
         """Bring the word index level with the entries, if text is matched by it."""
@@ -414,6 +425,9 @@ class DuckDBStore(Closing):
     def _allowed(self, entry_filter: EntryFilter) -> list[str] | None:
         if VectorIndex.covers(entry_filter):
             return None
+        return self._ids(entry_filter)
+
+    def _ids(self, entry_filter: EntryFilter) -> list[str]:
         condition, values = entry_filter.sql(encode=encode)
         rows = self._connection.execute(
             f"SELECT e.id FROM entries AS e WHERE {condition}", values
@@ -428,11 +442,3 @@ class DuckDBStore(Closing):
             self._index.put(vector_rows_of(fetch(self._connection, query)))
             self._index_revision = revision
         return self._index
-
-
-def _among(column: str, ids: Sequence[str]) -> tuple[str, list[Any]]:
-    """Return the condition that `column` is one of `ids`, and its values."""
-    if 0 < len(ids) <= _FEW:
-        # For a few, twice as fast as the join that a list becomes.
-        return f"{column} IN ({', '.join('?' * len(ids))})", [*ids]
-    return f"{column} IN (SELECT unnest(?))", [[*ids]]

@@ -35,13 +35,17 @@ B: Final = 0.75
 
 
 def index_documents(
-    connection: duckdb.DuckDBPyConnection, documents: Iterable[tuple[int, str]]
+    connection: duckdb.DuckDBPyConnection,
+    documents: Iterable[tuple[int, str]],
+    *,
+    prefix: str = "",
 ) -> None:
     """Add texts to the index; grows with their words alone.
 
     Args:
         connection: Inside a write transaction.
         documents: (seq, content) of entries that are not in the index.
+        prefix: Of the names of the index's tables, for one that is kept beside it.
     """
     texts = list(documents)
     if not texts:
@@ -62,8 +66,8 @@ def index_documents(
         "tf": tf.astype(np.int32),
         "n_terms": lengths[at],
     }
-    append(connection, "documents", {"seq": seqs, "n_terms": lengths})
-    append(connection, "postings", postings)
+    append(connection, f"{prefix}documents", {"seq": seqs, "n_terms": lengths})
+    append(connection, f"{prefix}postings", postings)
 
 
 def remove_documents(connection: duckdb.DuckDBPyConnection, seqs: Sequence[int]) -> None:

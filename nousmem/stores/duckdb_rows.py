@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ENTRY_SELECTED",
     "VECTOR_SELECTED",
+    "among",
     "append",
     "encode",
     "entries_of",
@@ -38,6 +39,7 @@ VECTOR_SELECTED: Final = (
 )
 """What `vector_rows_of` reads."""
 
+_FEW: Final = 100
 _DTYPES: Final = {
     "importance": np.float64,
     "evergreen": np.uint8,
@@ -45,6 +47,14 @@ _DTYPES: Final = {
     **dict.fromkeys(INSTANTS, np.int64),
 }
 """The columns that are not text."""
+
+
+def among(column: str, ids: Sequence[str]) -> tuple[str, list[Any]]:
+    """Return the condition that `column` is one of `ids`, and its values."""
+    if 0 < len(ids) <= _FEW:
+        # For a few, twice as fast as the join that a list becomes.
+        return f"{column} IN ({', '.join('?' * len(ids))})", [*ids]
+    return f"{column} IN (SELECT unnest(?))", [[*ids]]
 
 
 def encode(value: Any) -> Any:

@@ -106,7 +106,13 @@ def _prepare(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         raise StoreError(
             f"{path} is a DuckDB file of another program: give nousmem a file of its own"
         )
-    layout = connection.execute("SELECT max(layout) FROM nousmem").fetchall()[0][0]
+    rows = connection.execute("SELECT layout FROM nousmem").fetchall()
+    if len(rows) != 1:
+        raise StoreError(
+            f"{path} is damaged: its table nousmem has {len(rows)} rows instead of 1; restore a "
+            "backup"
+        )
+    layout = rows[0][0]
     if layout > SCHEMA_VERSION:
         raise StoreError(
             f"{path} was written by a newer nousmem (layout {layout}, this one reads "

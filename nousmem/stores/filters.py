@@ -78,7 +78,6 @@ class EntryFilter:
         self,
         *,
         encode: Callable[[Any], Any],
-        equals: str = "IS NOT DISTINCT FROM",
         placeholder: str = "?",
         table: str = "e",
     ) -> tuple[str, list[Any]]:
@@ -86,13 +85,15 @@ class EntryFilter:
 
         Args:
             encode: How the store writes a field's value.
-            equals: The database's comparison in which NULL equals NULL.
             placeholder: The driver's mark for a value.
             table: Alias of the entries table.
         """
         # Column names come from Entry's own fields (checked in as_filter), never from a caller.
-        clauses = [f"{table}.{name} {equals} {placeholder}" for name, _ in self.conditions]
-        values = [encode(wanted) for _, wanted in self.conditions]
+        clauses = [
+            f"{table}.{name} IS NULL" if wanted is None else f"{table}.{name} = {placeholder}"
+            for name, wanted in self.conditions
+        ]
+        values = [encode(wanted) for _, wanted in self.conditions if wanted is not None]
         if self.as_of is not None:
             clauses.append(f"{table}.created_at <= {placeholder}")
             values.append(encode(self.as_of))

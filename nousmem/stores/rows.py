@@ -31,6 +31,8 @@ COLUMNS: Final = (
 )
 """The columns of an entry, in the order of its row; the embedding is kept apart."""
 
+_TYPES: Final = {one.value: one for one in MemoryType}
+
 INSTANTS: Final = ("created_at", "updated_at", "last_accessed_at", "superseded_at")
 """The columns that hold instants, which every database writes its own way."""
 
@@ -57,11 +59,24 @@ def entry_of(
         decode_instant: From what the database returns to a UTC datetime.
     """
     values: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
-    for name in INSTANTS:
-        if values[name] is not None:
-            values[name] = decode_instant(values[name])
-    if isinstance(values["metadata"], str):
-        values["metadata"] = json.loads(values["metadata"])
-    values["type"] = MemoryType(values["type"])
-    values["evergreen"] = bool(values["evergreen"])
-    return restore_entry({**values, "embedding": vector})
+    return restore_entry(
+        {
+            **values,
+            "type": _TYPES[values["type"]],
+            "evergreen": bool(values["evergreen"]),
+            "metadata": _metadata(values["metadata"]),
+            "created_at": decode_instant(values["created_at"]),
+            "updated_at": decode_instant(values["updated_at"]),
+            "last_accessed_at": decode_instant(values["last_accessed_at"]),
+            "superseded_at": (
+                None if (at := values["superseded_at"]) is None else decode_instant(at)
+            ),
+            "embedding": vector,
+        }
+    )
+
+
+def _metadata(stored: Any) -> Any:
+    if stored == "{}":
+        return {}
+    return json.loads(stored) if isinstance(stored, str) else stored

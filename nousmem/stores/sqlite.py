@@ -30,7 +30,7 @@ from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import Closing, Fault, ScoredEntries
 from nousmem.stores.filters import EntryFilter, check_limit, check_min_score, check_query
 from nousmem.stores.results import best_first, match_score
-from nousmem.stores.rows import COLUMNS, entry_of, row_of
+from nousmem.stores.rows import COLUMNS, entry_of
 from nousmem.stores.sqlite_file import SQLiteFile
 from nousmem.stores.sqlite_upkeep import check_file, compact_file
 from nousmem.stores.sqlite_vectors import FollowedIndex
@@ -126,7 +126,7 @@ class SQLiteStore(Closing):
         The text stays in free pages of the file until `compact`.
         """
         erased = EntryFilter.to_forget(scope, everything=everything)
-        condition, values = erased.sql(encode=_encode, equals="IS")
+        condition, values = erased.sql(encode=_encode)
         with self._file.writing():
             rows = self._file.execute(f"SELECT e.id FROM entries AS e WHERE {condition}", values)
             return self._remove([row[0] for row in rows])
@@ -236,13 +236,13 @@ class SQLiteStore(Closing):
     def _replace(self, entries: Sequence[Entry]) -> None:
         self._remove([entry.id for entry in entries])
         numbered = list(enumerate(entries, self._file.last_seq() + 1))
+        terms = [(seq, " ".join(analyse_document(entry.content))) for seq, entry in numbered]
         self._file.executemany(
             _INSERT,
-            (
-                (seq, " ".join(analyse_document(entry.content)), *row_of(entry, encode=_encode))
-                for seq, entry in numbered
-            ),
+            ((*row, *_row(entry)) for row, entry in zip(terms, entries, strict=True)),
         )
+        # Not by triggers: FTS5 would write its buffer out at each of their savepoints.
+        self._file.executemany("INSERT INTO words (rowid, terms) VALUES (?, ?)", terms)
         if self._n_entries is not None:
             self._n_entries += len(entries)
         self._vectors.put(numbered)
@@ -256,6 +256,11 @@ class SQLiteStore(Closing):
                 f"SELECT id FROM entries JOIN vectors USING (seq) WHERE {chosen}", given
             )
         ]
+        self._file.execute(
+            "INSERT INTO words (words, rowid, terms) "
+            f"SELECT 'delete', seq, terms FROM entries WHERE {chosen}",
+            given,
+        )
         removed = self._file.execute(f"DELETE FROM entries WHERE {chosen}", given).rowcount
         if self._n_entries is not None:
             self._n_entries -= removed
@@ -287,23 +292,25 @@ class SQLiteStore(Closing):
     def _matches(
         self, terms: Sequence[str], entry_filter: EntryFilter, limit: int | None
     ) -> list[tuple[int, float]]:
-        """Return (seq, bm25) of the best `limit` entries and of all that tie with the last."""
+        """Return (seq, bm25) of the best `limit` entries, ties by descending id."""
         match = " OR ".join(f'"{term}"' for term in terms)
-        condition, values = entry_filter.sql(encode=_encode, equals="IS")
+        condition, values = entry_filter.sql(encode=_encode)
         if condition == "e.superseded_at IS NULL" and not self._any_superseded():
-            source, condition, values = "words", "TRUE", []
-        else:
-            source = "words JOIN entries AS e ON e.seq = words.rowid"
-        fetched = -1 if limit is None else limit + 1
-        while True:
+            # Without a filter the entries need not be looked at, unless the cut goes through a tie.
             rows = self._file.execute(
-                f"SELECT words.rowid, bm25(words) AS score FROM {source} "
-                f"WHERE words MATCH ? AND {condition} ORDER BY score LIMIT ?",
-                (match, *values, fetched),
+                "SELECT rowid, bm25(words) AS score FROM words WHERE words MATCH ? "
+                "ORDER BY score LIMIT ?",
+                (match, -1 if limit is None else limit + 1),
             ).fetchall()
-            if limit is None or len(rows) < fetched or rows[limit - 1][1] != rows[-1][1]:
-                return rows
-            fetched *= 4
+            if limit is None or len(rows) <= limit or rows[limit - 1][1] != rows[limit][1]:
+                return rows[:limit]
+            condition, values = "score <= ?", [rows[limit][1]]
+        return self._file.execute(
+            "SELECT words.rowid, bm25(words) AS score "
+            "FROM words JOIN entries AS e ON e.seq = words.rowid "
+            f"WHERE words MATCH ? AND {condition} ORDER BY score, e.id DESC LIMIT ?",
+            (match, *values, -1 if limit is None else limit),
+        ).fetchall()
 
     def _any_superseded(self) -> bool:
         query = "SELECT 1 FROM entries WHERE superseded_at IS NOT NULL LIMIT 1"
@@ -338,7 +345,7 @@ class SQLiteStore(Closing):
     def _allowed(self, entry_filter: EntryFilter) -> list[str] | None:
         if VectorIndex.covers(entry_filter):
             return None
-        condition, values = entry_filter.sql(encode=_encode, equals="IS")
+        condition, values = entry_filter.sql(encode=_encode)
         rows = self._file.execute(f"SELECT e.id FROM entries AS e WHERE {condition}", values)
         return [row[0] for row in rows]
 
@@ -346,9 +353,31 @@ class SQLiteStore(Closing):
 def _encode(value: Any) -> Any:
     if isinstance(value, datetime):
         return epoch_microseconds(value)
-    if isinstance(value, MemoryType):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+    return str(value) if isinstance(value, MemoryType) else value
+
+
+def _row(entry: Entry) -> tuple[Any, ...]:
+    """Return the values of COLUMNS; written out, since loading spends its time here."""
+    superseded = entry.superseded_at
+    return (
+        entry.id,
+        entry.content,
+        entry.type.value,
+        entry.importance,
+        entry.evergreen,
+        json.dumps(entry.metadata, ensure_ascii=False) if entry.metadata else "{}",
+        entry.agent_id,
+        entry.session_id,
+        entry.user_id,
+        entry.namespace,
+        entry.embedder,
+        entry.access_count,
+        epoch_microseconds(entry.created_at),
+        epoch_microseconds(entry.updated_at),
+        epoch_microseconds(entry.last_accessed_at),
+        None if superseded is None else epoch_microseconds(superseded),
+        entry.superseded_by,
+    )
 
 
 def _entry(row: Sequence[Any]) -> Entry:

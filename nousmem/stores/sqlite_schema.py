@@ -33,11 +33,11 @@ CREATE TABLE entries (
     superseded_at INTEGER,
     superseded_by TEXT
 ) STRICT;
-CREATE INDEX entries_by_age ON entries (created_at, id);
+CREATE INDEX entries_by_age ON entries (created_at);
 CREATE INDEX entries_by_user ON entries (user_id, agent_id);
-CREATE INDEX entries_by_agent ON entries (agent_id);
-CREATE INDEX entries_by_session ON entries (session_id);
-CREATE INDEX entries_by_namespace ON entries (namespace);
+CREATE INDEX entries_by_agent ON entries (agent_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX entries_by_session ON entries (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX entries_by_namespace ON entries (namespace) WHERE namespace IS NOT NULL;
 CREATE INDEX entries_superseded ON entries (superseded_at) WHERE superseded_at IS NOT NULL;
 CREATE TABLE vectors (
     seq INTEGER PRIMARY KEY REFERENCES entries (seq) ON DELETE CASCADE,
@@ -51,12 +51,6 @@ CREATE VIRTUAL TABLE words USING fts5 (
     terms, content = 'entries', content_rowid = 'seq', tokenize = 'ascii', columnsize = 1
 );
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
-CREATE TRIGGER entries_indexed AFTER INSERT ON entries BEGIN
-    INSERT INTO words (rowid, terms) VALUES (new.seq, new.terms);
-END;
-CREATE TRIGGER entries_unindexed AFTER DELETE ON entries BEGIN
-    INSERT INTO words (words, rowid, terms) VALUES ('delete', old.seq, old.terms);
-END;
 """
 
 

@@ -70,14 +70,14 @@ class FollowedIndex:
         revision = self._file.fact("vector_revision", 0)
         if self._index is None:
             self._index = VectorIndex()
-            self._index.put(self._rows("TRUE"))
+            self._read_into(self._index, "TRUE")
         elif revision != self._revision:
             present = {
                 row[0]
                 for row in self._file.execute("SELECT id FROM entries JOIN vectors USING (seq)")
             }
             self._index.remove([one for one in self._index.ids() if one not in present])
-            self._index.put(self._rows("e.seq > ?", self._last_seq))
+            self._read_into(self._index, "e.seq > ?", self._last_seq)
         self._revision, self._last_seq = revision, self._file.last_seq()
         return self._index
 
@@ -89,13 +89,14 @@ class FollowedIndex:
             self._index.put(put)
             self._revision, self._last_seq = known + 1, self._file.last_seq()
 
-    def _rows(self, condition: str, *values: Any) -> list[VectorRow]:
-        return [
-            VectorRow(row[0], np.frombuffer(row[1], dtype="<f4"), row[2:7], row[7], row[8])
-            for row in self._file.execute(
-                "SELECT e.id, v.vector, e.agent_id, e.session_id, e.user_id, e.namespace, e.type, "
-                "e.created_at, e.superseded_at FROM vectors AS v JOIN entries AS e USING (seq) "
-                f"WHERE {condition}",
-                values,
-            )
-        ]
+    def _read_into(self, index: VectorIndex, condition: str, *values: Any) -> None:
+        rows = self._file.execute(
+            "SELECT e.id, v.vector, e.agent_id, e.session_id, e.user_id, e.namespace, e.type, "
+            "e.created_at, e.superseded_at FROM vectors AS v JOIN entries AS e USING (seq) "
+            f"WHERE {condition}",
+            values,
+        ).fetchall()
+        if rows:
+            ids, blobs, *coded, created, superseded = zip(*rows, strict=True)
+            matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(rows), -1)
+            index.put_columns(ids, matrix, coded, created, superseded)

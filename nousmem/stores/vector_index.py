@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.entry import Entry, Vector, epoch_microseconds, parse_vector
+from nousmem.entry import Entry, Vector, epoch_microseconds
 from nousmem.errors import EmbeddingMismatch
 from nousmem.scope import SCOPE_FIELDS
 from nousmem.stores.filters import EntryFilter
@@ -117,25 +117,50 @@ class VectorIndex:
 
     def put(self, rows: Sequence[VectorRow]) -> None:
         """Add rows, replacing those with the same entry id; the last of equal ids wins."""
-        latest = {row.entry_id: row for row in rows}
-        self.remove(latest)
+        latest = list({row.entry_id: row for row in rows}.values())
         if not latest:
             return
-        matrix = np.stack([row.vector for row in latest.values()])
-        start, stop = len(self._ids), len(self._ids) + len(latest)
-        self._reserve(stop, matrix.shape[1])
-        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
-        np.divide(matrix, norms[:, np.newaxis], out=self._unit[start:stop], casting="same_kind")
-        for at, row in enumerate(latest.values(), start):
-            self._row_of[row.entry_id] = at
-            self._ids.append(row.entry_id)
-            self._codes[at] = [
-                vocabulary.setdefault(value, len(vocabulary))
-                for vocabulary, value in zip(self._vocabularies, row.codes, strict=True)
+        self.put_columns(
+            [row.entry_id for row in latest],
+            np.stack([row.vector for row in latest]),
+            list(zip(*(row.codes for row in latest), strict=True)),
+            [row.created_at for row in latest],
+            [row.superseded_at for row in latest],
+        )
+
+    def put_columns(
+        self,
+        entry_ids: Sequence[str],
+        vectors: NDArray[np.float32],
+        coded: Sequence[Sequence[Any]],
+        created_at: Sequence[int],
+        superseded_at: Sequence[int | None],
+    ) -> None:
+        """Add n rows given as columns, replacing those with the same entry id.
+
+        Args:
+            entry_ids: Length n, all different.
+            vectors: Shape (n, dimension).
+            coded: Values of agent_id, session_id, user_id, namespace and type, length n each.
+            created_at: Microseconds since 1970.
+            superseded_at: The same, or None.
+        """
+        self.remove(entry_ids)
+        if not entry_ids:
+            return
+        start, stop = len(self._ids), len(self._ids) + len(entry_ids)
+        self._reserve(stop, vectors.shape[1])
+        norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+        np.divide(vectors, norms[:, np.newaxis], out=self._unit[start:stop], casting="same_kind")
+        for column, (vocabulary, values) in enumerate(zip(self._vocabularies, coded, strict=True)):
+            self._codes[start:stop, column] = [
+                vocabulary.setdefault(value, len(vocabulary)) for value in values
             ]
-            self._created[at] = row.created_at
-            self._superseded[at] = _NEVER if row.superseded_at is None else row.superseded_at
-        self._n_superseded += sum(row.superseded_at is not None for row in latest.values())
+        self._created[start:stop] = created_at
+        self._superseded[start:stop] = [_NEVER if at is None else at for at in superseded_at]
+        self._n_superseded += sum(at is not None for at in superseded_at)
+        self._ids.extend(entry_ids)
+        self._row_of.update(zip(entry_ids, range(start, stop), strict=True))
 
     def remove(self, entry_ids: Iterable[str]) -> None:
         """Remove the rows of these entries; unknown ids are passed over."""
@@ -178,7 +203,7 @@ class VectorIndex:
         if not self._ids or limit == 0:
             return []
         rows = self._matching_rows(entry_filter, allowed)
-        unit = parse_vector(vector / np.linalg.norm(vector.astype(np.float64)))
+        unit = (vector / np.linalg.norm(vector.astype(np.float64))).astype(np.float32)
         matrix = self._unit[: len(self._ids)]
         if rows is None or rows.size > len(matrix) // _GATHER_SHARE:
             scores = matrix @ unit if rows is None else (matrix @ unit)[rows]

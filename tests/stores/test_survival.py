@@ -52,15 +52,15 @@ KILLED_WHILE_LOADING = """
     store = nm.open_store(f"sqlite:{path}")
     make = lambda n: nm.Entry(f"memory {n} of a load", id=f"e{n}", embedding=[1.0, n])
     store.put([make(n) for n in range(200)])
-    analyse, seen = sqlite.analyse_document, []
+    row_of, seen = sqlite._row, []
 
-    def dies(text):
-        seen.append(text)
+    def dies(entry):
+        seen.append(entry)
         if len(seen) == 120:
             os.kill(os.getpid(), signal.SIGKILL)
-        return analyse(text)
+        return row_of(entry)
 
-    sqlite.analyse_document = dies
+    sqlite._row = dies
     store.put([make(n) for n in range(200, 400)])
 """
 
