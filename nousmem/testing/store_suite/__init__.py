@@ -1,0 +1,1 @@
+"""The parts of `StoreConformance`, one file for each theme of the contract."""
