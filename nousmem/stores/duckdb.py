@@ -232,7 +232,7 @@ class DuckDBStore(Closing):
         1.0 with one occurrence. Every text that passes the filters is read: the cost grows
         linearly with them. Source: specification, "Text Search".
 
-        bm25: see `nousmem.stores.results.match_score` for what the score means. The cost grows
+        bm25: see `nousmem.stores.bm25.match_score` for what the score means. The cost grows
         with the number of entries that hold the query's commonest word.
         """
         entry_filter = EntryFilter.build(scope=scope, type=type, as_of=as_of)

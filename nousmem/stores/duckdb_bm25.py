@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from nousmem.stores.bm25 import match_score
 from nousmem.stores.duckdb_rows import append, fetch
-from nousmem.stores.results import match_score
 from nousmem.stores.text import analyse_document
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def search(
         limit: At most this many; None is all. Ties go to the greater id.
 
     Returns:
-        Scores as `nousmem.stores.results.match_score` has them, above 0.
+        Scores as `nousmem.stores.bm25.match_score` has them, above 0.
     """
     n_entries, mean_length = connection.execute(
         "SELECT count(*), avg(n_terms) FROM documents"

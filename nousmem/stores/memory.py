@@ -157,6 +157,8 @@ class MemoryStore(Closing):
         """Return entries by the Jaro similarity of their whole text with the query, 0 to 1."""
         entry_filter = EntryFilter.build(scope=scope, type=type, as_of=as_of)
         text, floor, wanted = check_query(query), check_min_score(min_score), check_limit(limit)
+        if not text.strip():
+            return []
         with self._lock:
             seen = [entry for entry in self._entries.values() if entry_filter.matches(entry)]
             folded = [self._folded[entry.id] for entry in seen]

@@ -14,7 +14,7 @@ from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import ScoredEntries
 from nousmem.stores.filters import EntryFilter, check_limit, check_min_score
 
-__all__ = ["all_entries", "best_first", "filter_by_scope", "match_score", "oldest_first", "rank"]
+__all__ = ["all_entries", "best_first", "filter_by_scope", "oldest_first", "rank"]
 
 
 def rank(
@@ -84,19 +84,3 @@ def all_entries(
     entry_filter = EntryFilter.build(**filters)
     kept = [entry for entry in table.values() if entry_filter.matches(entry)]
     return oldest_first(kept)[: check_limit(limit)]
-
-
-def match_score(bm25: float, ideal: float) -> float:
-    """Return a BM25 score as a similarity from 0 to 1 that means the same in any store.
-
-    Raw BM25 shrinks with the store: in a store of one, a perfect match weighs next to nothing.
-    Divided by what the query's words weigh there, it is the matched share of rare words, with
-    more for repetition: x = bm25 / ideal. The score is 1 - 4^-x: .75 for an entry of average
-    length that holds every word once, .5 for one that holds half of them by weight. It rises with
-    BM25, so the order is BM25's.
-
-    Args:
-        bm25: The entry's BM25, at least 0.
-        ideal: The sum of the query words' inverse document frequencies, above 0.
-    """
-    return 1.0 - 4.0 ** -(bm25 / ideal)

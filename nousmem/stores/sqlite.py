@@ -28,8 +28,9 @@ from nousmem.entry import (
 from nousmem.errors import EntryNotFound, InvalidEntry
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import Closing, Fault, ScoredEntries
+from nousmem.stores.bm25 import informative_terms, match_score
 from nousmem.stores.filters import EntryFilter, check_limit, check_min_score, check_query
-from nousmem.stores.results import best_first, match_score
+from nousmem.stores.results import best_first
 from nousmem.stores.rows import COLUMNS, entry_of
 from nousmem.stores.sqlite_file import SQLiteFile
 from nousmem.stores.sqlite_upkeep import check_file, compact_file
@@ -184,12 +185,16 @@ class SQLiteStore(Closing):
         if not terms or wanted == 0:
             return []
         with self._file.reading():
-            ideal = self._ideal(terms)
-            if ideal is None:
+            frequencies = self._frequencies(terms)
+            if not frequencies:
                 return []
+            looked_up = informative_terms(frequencies, self._count())
+            ideal = self._ideal(
+                [frequencies[term] for term in looked_up], unseen=len(terms) - len(frequencies)
+            )
             scored = {
                 seq: match_score(-bm25, ideal)
-                for seq, bm25 in self._matches(terms, entry_filter, wanted)
+                for seq, bm25 in self._matches(looked_up, entry_filter, wanted)
             }
             rows = self._hydrate_seqs([seq for seq, score in scored.items() if score > floor])
         return best_first(((entry, scored[seq]) for seq, entry in rows), limit=wanted)
@@ -316,23 +321,22 @@ class SQLiteStore(Closing):
         query = "SELECT 1 FROM entries WHERE superseded_at IS NOT NULL LIMIT 1"
         return self._file.value(query) is not None
 
-    def _ideal(self, terms: Sequence[str]) -> float | None:
-        """Return what FTS5's BM25 weighs the query's words at; None when no entry has any."""
+    def _frequencies(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return the number of entries that hold each term; terms no entry holds are left out."""
+        rows = self._file.execute(
+            "SELECT term, doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))",
+            (json.dumps(terms),),
+        )
+        return dict(rows.fetchall())
+
+    def _ideal(self, frequencies: Sequence[int], unseen: int) -> float:
+        """Return what FTS5's BM25 weighs the query's words at."""
         n = self._count()
-        frequencies = [
-            row[0]
-            for row in self._file.execute(
-                "SELECT doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))",
-                (json.dumps(terms),),
-            )
-        ]
-        if not frequencies:
-            return None
         weights = [
             max(math.log((n - df + 0.5) / (df + 0.5)), _FTS5_LEAST_IDF) for df in frequencies
         ]
         # A word no entry holds is taken to be as rare as the rarest that is there.
-        return math.fsum(weights) + max(weights) * (len(terms) - len(weights))
+        return math.fsum(weights) + max(weights) * unseen
 
     def _count(self) -> int:
         version = self._file.data_version()
