@@ -13,8 +13,16 @@ from nousmem.entry import Entry, MemoryType
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import ScoredEntries
 from nousmem.stores.filters import EntryFilter, check_limit, check_min_score
+from nousmem.stores.vector_index import EmbeddingSpace, space_of
 
-__all__ = ["all_entries", "best_first", "filter_by_scope", "oldest_first", "rank"]
+__all__ = [
+    "all_entries",
+    "best_first",
+    "check_embeddings",
+    "filter_by_scope",
+    "oldest_first",
+    "rank",
+]
 
 
 def rank(
@@ -42,6 +50,17 @@ def rank(
         if score > floor and entry_id in table and entry_filter.matches(table[entry_id])
     ]
     return best_first(kept, limit=limit)
+
+
+def check_embeddings(entries: Mapping[str, Entry], table: Mapping[str, Entry]) -> None:
+    """Raise EmbeddingMismatch unless the entries' vectors go with those that stay in `table`.
+
+    Args:
+        entries: What is about to be stored, by id.
+        table: What is stored, by id; entries that would be replaced do not count.
+    """
+    staying = (entry for entry_id, entry in table.items() if entry_id not in entries)
+    EmbeddingSpace.joined(space_of(staying), entries.values())
 
 
 def best_first(scored: Iterable[tuple[Entry, float]], *, limit: int | None) -> ScoredEntries:
