@@ -17,6 +17,7 @@ from nousmem.errors import InvalidParameter, UnknownName
 from nousmem.evaluation.comparison import paired_interval
 from nousmem.evaluation.measures import Measure
 from nousmem.evaluation.pools import CandidatePool
+from nousmem.evaluation.validation import CrossValidation, cross_validate
 from nousmem.scope import SCOPE_FIELDS
 from nousmem.scoring import Floats, Scoring, half_life_days, score_order
 
@@ -105,9 +106,31 @@ class SweepResult:
             columns[str(measure)] = row
         return pd.DataFrame(columns)
 
+    def values_of(self, measure: str | Measure) -> Floats:
+        """Return one measure of every query under every setting, shape (settings, queries).
+
+        Raises:
+            InvalidParameter: it was not measured.
+        """
+        return self.values[:, self._column(measure)]
+
+    def cross_validated(
+        self,
+        measure: str | Measure,
+        *,
+        folds: int = 5,
+        baseline: int | None = None,
+        seed: int = 0,
+    ) -> CrossValidation:
+        """Return what tuning this measure is worth on folds it did not see.
+
+        See `nousmem.evaluation.validation.cross_validate`.
+        """
+        return cross_validate(self, measure, folds=folds, baseline=baseline, seed=seed)
+
     def best_index(self, measure: str | Measure) -> int:
         """Return the row of `frame` with the highest mean; of equals, the first."""
-        return int(self.values[:, self._column(measure)].mean(axis=1).argmax())
+        return int(self.values_of(measure).mean(axis=1).argmax())
 
     def best(self, measure: str | Measure) -> Scoring:
         """Return the setting with the highest mean of a measure; of equals, the first.

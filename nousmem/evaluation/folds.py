@@ -1,0 +1,58 @@
+"""Folds of queries that keep together what belongs together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nousmem.corpora import Corpus, Query
+from nousmem.errors import InvalidParameter
+
+__all__ = ["fold_of", "query_groups"]
+
+
+def query_groups(corpus: Corpus, queries: Sequence[Query]) -> list[str]:
+    """Return the group of each query: the value of the corpus's fold field in its scope.
+
+    Queries of one user or conversation share memories and habits, so a setting tuned on some of
+    them has seen the others. A query without a value is a group of its own.
+    """
+    return [
+        query.query_id if (value := getattr(query.scope, corpus.fold_field)) is None else value
+        for query in queries
+    ]
+
+
+def fold_of(groups: Sequence[str], *, folds: int, seed: int = 0) -> NDArray[np.intp]:
+    """Deal groups into folds of about equal size; return the fold of each query.
+
+    The result depends on the groups' names and sizes, not on the order of the queries.
+
+    Args:
+        groups: Group of each query, length n.
+        folds: How many; at most the number of groups.
+        seed: Shuffles the groups.
+
+    Returns:
+        Shape (n,): 0 to folds - 1.
+
+    Raises:
+        InvalidParameter: fewer than two folds, or more folds than groups.
+    """
+    names, sizes = np.unique(np.asarray(groups, dtype=np.str_), return_counts=True)
+    if not 2 <= folds <= len(names):
+        raise InvalidParameter(
+            f"folds must be from 2 to the number of groups, {len(names)}; got {folds!r}"
+        )
+    order = np.random.default_rng(seed).permutation(len(names))
+    # The largest first into the emptiest fold keeps the folds level; the shuffle breaks ties.
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    filled = np.zeros(folds, dtype=np.intp)
+    chosen: dict[str, int] = {}
+    for at in order.tolist():
+        emptiest = int(filled.argmin())
+        chosen[str(names[at])] = emptiest
+        filled[emptiest] += sizes[at]
+    return np.array([chosen[group] for group in groups], dtype=np.intp)

@@ -1,0 +1,126 @@
+"""What tuning is worth on queries it did not see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nousmem.evaluation.comparison import Interval, paired_interval, paired_p_value
+from nousmem.evaluation.folds import fold_of, query_groups
+from nousmem.evaluation.measures import Measure
+from nousmem.scoring import Scoring
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nousmem.evaluation.results import SweepResult
+
+__all__ = ["CrossValidation", "cross_validate"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Each fold's queries measured under the setting that was best on the other folds."""
+
+    measure: Measure
+    chosen: tuple[Scoring, ...]
+    """The setting chosen for each fold, on the queries of the others."""
+    fold: NDArray[np.intp]
+    """Shape (n,): the fold of each query."""
+    values: Floats
+    """Shape (n,): each query's measure under the setting chosen without it."""
+    baseline: Floats
+    """Shape (n,): under the baseline."""
+    tuned_on_all: float
+    """The mean of the setting that is best on all queries, on these same queries."""
+    interval: Interval
+    """Of the mean of values - baseline, 95 %."""
+    p_value: float
+    """Of that difference: randomisation test."""
+
+    @property
+    def mean(self) -> float:
+        """The honest figure: what to expect of settings tuned this way on queries like these."""
+        return float(self.values.mean())
+
+    @property
+    def optimism(self) -> float:
+        """How much the figure of the best setting on its own tuning queries flatters it."""
+        return self.tuned_on_all - self.mean
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One fold a row.
+
+        Columns: fold; the parameters of the setting chosen; mean and baseline_mean of the
+        measure on the fold's queries; n_queries.
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "fold": number,
+                **scoring.to_dict(),
+                "mean": float(self.values[self.fold == number].mean()),
+                "baseline_mean": float(self.baseline[self.fold == number].mean()),
+                "n_queries": int((self.fold == number).sum()),
+            }
+            for number, scoring in enumerate(self.chosen)
+        ]
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        """Show the honest mean, the difference to the baseline and the optimism."""
+        return (
+            f"CrossValidation({self.measure}: {self.mean:.4f} on unseen folds, "
+            f"{self.interval.difference:+.4f} against the baseline "
+            f"[{self.interval.low:+.4f}, {self.interval.high:+.4f}], p {self.p_value:.4f}; "
+            f"tuned and judged on the same queries it would read {self.tuned_on_all:.4f})"
+        )
+
+
+def cross_validate(
+    swept: SweepResult,
+    measure: str | Measure,
+    *,
+    folds: int = 5,
+    baseline: int | None = None,
+    seed: int = 0,
+) -> CrossValidation:
+    """Choose on all folds but one, measure on that one, for every fold.
+
+    Args:
+        swept: Every query's measures under every setting; nothing is computed again.
+        measure: What is tuned and judged.
+        folds: How many; queries of one group (the corpus's fold field) stay together.
+        baseline: Row of `swept.frame` compared with; None is the default Scoring, or row 0.
+        seed: Deals the groups into folds, and draws the resamples.
+
+    Raises:
+        InvalidParameter: fewer than two folds or more than groups; the measure was not measured.
+    """
+    values = swept.values_of(measure)
+    groups = query_groups(swept.corpus, swept.candidates.queries)
+    fold = fold_of(groups, folds=folds, seed=seed)
+    chosen = [int(values[:, fold != number].mean(axis=1).argmax()) for number in range(folds)]
+    held_out = values[np.asarray(chosen)[fold], np.arange(values.shape[1])]
+    against = values[swept.baseline_index() if baseline is None else baseline]
+    ids = [query.query_id for query in swept.candidates.queries]
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    resampled = [groups[at] for at in order] if len(set(groups)) >= 10 else None
+    own, base = held_out[order], against[order]
+    return CrossValidation(
+        measure=Measure.parse(measure),
+        chosen=tuple(swept.settings[at] for at in chosen),
+        fold=fold,
+        values=held_out,
+        baseline=against,
+        tuned_on_all=float(values.mean(axis=1).max()),
+        interval=paired_interval(own, base, groups=resampled, seed=seed),
+        p_value=paired_p_value(own, base, groups=resampled, seed=seed),
+    )
