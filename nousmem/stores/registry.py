@@ -80,6 +80,7 @@ _OPENERS: Final[dict[str, Callable[[str, str], Store]]] = {
     "memory": _open_memory,
     "sqlite": _open_sqlite,
     "duckdb": _open_duckdb,
+    "postgres": _open_postgres,
     "postgresql": _open_postgres,
     "postgresql+embedded": _open_postgres,
 }

@@ -177,7 +177,7 @@ class SQLiteStore(Closing):
     ) -> ScoredEntries:
         """Return the entries that hold any word of the query, by BM25, from 0 to 1.
 
-        See `nousmem.stores.results.match_score` for what the score means.
+        See `nousmem.stores.bm25.match_score` for what the score means.
         """
         entry_filter = EntryFilter.build(scope=scope, type=type, as_of=as_of)
         terms = list(dict.fromkeys(analyse_query(check_query(query))))

@@ -54,9 +54,9 @@ def _run_sql(url: str, *statements: str) -> list[tuple]:
 @pytest.fixture
 def database(postgres_url: str) -> Iterator[str]:
     """Give the URL of a new database without any extension or schema."""
-    name = f"database_{uuid.uuid4().hex[:12]}"
     import psycopg
 
+    name = f"database_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
         yield postgres_url.replace("/postgres?", f"/{name}?")
@@ -70,7 +70,8 @@ def open_postgres(postgres_url: str) -> Iterator[Callable[..., PostgresStore]]:
     opened: list[PostgresStore] = []
 
     def open_at(extra: str = "", **options: object) -> PostgresStore:
-        opened.append(PostgresStore(f"{postgres_url}{extra}", schema=schema, **options))
+        options = {"schema": schema, **options}
+        opened.append(PostgresStore(f"{postgres_url}{extra}", **options))
         return opened[-1]
 
     yield open_at
