@@ -41,11 +41,15 @@ class Store(Protocol):
     Filters mean the same in every operation that takes them, and are applied before any cut:
 
     - `scope`: a Scope or a mapping of Entry fields to wanted values, compared for exact
-      equality; an unknown field raises InvalidScope.
+      equality (None in a mapping: the field is unset); an unknown field, a wrong value type or
+      anything else raises InvalidScope.
     - `type`: only entries of this memory type; an unknown one raises InvalidEntry.
-    - `as_of`: the store as seen at that instant: entries created later are invisible, and an
-      entry superseded by then is too. None is the present: nothing superseded is visible.
+    - `as_of`: the store as seen at that instant: entries created after it are invisible, and so
+      is an entry superseded by then. None is the present: nothing superseded is visible.
     - `limit`: at most this many, best first; 0 is none; a negative one raises InvalidParameter.
+
+    They are checked whatever the store holds, and before anything else is done. Scores are
+    floats, larger is better; equal scores stand by descending id (code points), before the cut.
 
     A write is all or nothing, and a reader never sees half of it. If the process dies, an entry
     is in both index and table, or absent from both.
@@ -54,12 +58,13 @@ class Store(Protocol):
     def put(self, entries: Iterable[Entry], /) -> int:
         """Store entries, replacing those whose id exists; return how many were given.
 
-        All or nothing: when one is refused, none is stored. Of two entries with one id the last
-        wins. Nothing of a replaced entry stays findable.
+        All or nothing: when one is refused, or the iterable raises, none is stored. Of two
+        entries with one id the last wins; both are counted. Nothing of a replaced entry stays
+        findable. A store whose last vector is gone accepts any embedder again.
 
         Raises:
             EmbeddingMismatch: an embedding has another length, or another embedder's
-                fingerprint, than those in the store.
+                fingerprint, than those in the store or given with it.
         """
         ...
 
@@ -75,16 +80,18 @@ class Store(Protocol):
         """Change fields of one entry and return the new entry.
 
         `updated_at` becomes `now` (None: the wall clock). A new content without a new embedding
-        drops the old vector. `id` cannot change.
+        drops the old vector; the same content keeps it. Metadata is replaced, not merged. `id`
+        cannot change.
 
         Raises:
             EntryNotFound: there is no such entry.
             InvalidEntry: a field is unknown, cannot change, or the value is not valid.
+            InvalidVector, EmbeddingMismatch: a new embedding is not one, or not of this store's.
         """
         ...
 
     def delete(self, entry_ids: Iterable[str], /) -> int:
-        """Remove the entries with these ids; return how many existed."""
+        """Remove the entries with these ids; return how many existed, each once."""
         ...
 
     def list(
@@ -112,8 +119,8 @@ class Store(Protocol):
     ) -> ScoredEntries:
         """Return the entries whose text matches, with score > `min_score`, best first.
 
-        A score is a similarity: larger is better. `query` is a user's text, never syntax; one
-        without anything to search for returns nothing.
+        A score is a similarity: larger is better. `query` is a user's text, never syntax; no
+        text is an error, and blank text finds nothing.
         """
         ...
 
@@ -145,7 +152,8 @@ class VectorStore(Store, Protocol):
 
         Raises:
             InvalidVector: the vector is not one.
-            EmbeddingMismatch: it has another length or embedder than those in the store.
+            EmbeddingMismatch: it has another length or embedder than those in the store,
+                whatever the filters let through.
         """
         ...
 
