@@ -15,7 +15,7 @@ demo: $(READY)
 	$(BIN)/nousmem demo --out out
 
 test: lint $(READY)
-	$(BIN)/pytest --numprocesses 2 tests
+	$(BIN)/pytest --numprocesses 2 --dist loadfile tests
 	$(BIN)/pytest --numprocesses 2 --nbmake --nbmake-timeout=300 notebooks
 
 lint: $(READY)

@@ -14,6 +14,7 @@ from nousmem.entry import Entry
 from nousmem.errors import InvalidParameter
 from nousmem.scope import GLOBAL, SCOPE_FIELDS, ScopeLike
 from nousmem.stores.base import Store
+from nousmem.stores.filters import check_min_score
 
 __all__ = ["DuplicateGroup", "find_duplicates", "merge_duplicates"]
 
@@ -59,12 +60,12 @@ def find_duplicates(
         scope: Whose entries.
         similarity: None takes equal texts, whatever their case and spacing. A cosine from 0 to 1
             takes vectors at least that similar as well, each compared with every other of its
-            scope and type (quadratic in them).
+            scope and type (quadratic in them). What is similar to the same entry is one group.
 
     Raises:
         InvalidParameter: the similarity is not from 0 to 1.
     """
-    if similarity is not None and not 0 <= similarity <= 1:
+    if similarity is not None and not 0 <= check_min_score(similarity) <= 1:
         raise InvalidParameter(f"similarity must be from 0 to 1, got {similarity!r}")
     groups: list[DuplicateGroup] = []
     for alike in _grouped(store.list(scope=scope), _place):
@@ -79,27 +80,38 @@ def find_duplicates(
 def merge_duplicates(
     store: Store, groups: Iterable[DuplicateGroup], *, now: datetime
 ) -> list[DuplicateGroup]:
-    """Make each group one entry; return the groups that were merged.
+    """Make each group one entry; return the groups that were merged, as they were by then.
 
     Args:
         store: Where the entries are.
-        groups: As `find_duplicates` returns them. A group any of whose entries is gone or has
-            another text by now is passed over.
+        groups: As `find_duplicates` returns them. A group any of whose entries is gone, or has
+            another text, scope or type by now, is passed over. Other changes are kept.
         now: Becomes `updated_at` of the merged entries.
     """
     merged: list[DuplicateGroup] = []
     present = {entry.id: entry for entry in store.list()}
     for group in groups:
-        if any(
-            entry.id not in present or present[entry.id].content != entry.content
-            for entry in group.entries
-        ):
+        if any(not _unchanged(entry, present.get(entry.id)) for entry in group.entries):
             continue
+        current = DuplicateGroup(tuple(present[entry.id] for entry in group.entries))
+        survivor = current.merged.replace(updated_at=now)
+        gone = [entry.id for entry in group.entries[:-1]]
         # The survivor first: if the process dies in between, nothing is lost.
-        store.put([group.merged.replace(updated_at=now)])
-        store.delete([entry.id for entry in group.entries[:-1]])
-        merged.append(group)
+        store.put([survivor])
+        store.delete(gone)
+        for entry_id in gone:
+            del present[entry_id]
+        present[survivor.id] = survivor
+        merged.append(current)
     return merged
+
+
+def _unchanged(found: Entry, present: Entry | None) -> bool:
+    return (
+        present is not None
+        and present.content == found.content
+        and _place(present) == _place(found)
+    )
 
 
 def _place(entry: Entry) -> tuple[Any, ...]:
@@ -107,7 +119,9 @@ def _place(entry: Entry) -> tuple[Any, ...]:
 
 
 def _spoken(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    # Not NFKC, which takes 10² for 102.
+    folded = unicodedata.normalize("NFC", text).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
 
 
 def _grouped(entries: Iterable[Entry], key: Callable[[Entry], Any]) -> list[list[Entry]]:

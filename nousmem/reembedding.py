@@ -40,7 +40,6 @@ def reembed(store: Store, embedder: Embedder, *, progress: bool = False) -> int:
         if _texts(now) == _texts(entries):
             break
         entries = now
-    kept = [entry for entry in now if entry.embedder == embedder.fingerprint]
     fresh = {entry.id: entry for entry in renewed}
     vectors = [
         entry.replace(embedding=fresh[entry.id].embedding, embedder=embedder.fingerprint)
@@ -48,7 +47,7 @@ def reembed(store: Store, embedder: Embedder, *, progress: bool = False) -> int:
         if entry.id in fresh
     ]
     if vectors:
-        store.put([*kept, *vectors])
+        store.put(vectors)
     return len(vectors)
 
 

@@ -9,10 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
 
-from nousmem.entry import ENTRY_FIELDS, Entry
+from nousmem.entry import ENTRY_FIELDS, Entry, reject_unknown_fields
 from nousmem.errors import InvalidEntry, InvalidParameter, NousmemError, StoreError
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import Store
+from nousmem.stores.filters import check_limit
 
 __all__ = ["export_entries", "import_entries", "read_entries", "write_entries"]
 
@@ -43,10 +44,13 @@ def import_entries(store: Store, path: str | Path, *, batch: int = BATCH) -> int
         batch: Entries a write; each is all or nothing.
 
     Raises:
+        InvalidParameter: the file has another ending, or `batch` is not above 0.
         InvalidEntry: a row is not an entry; the message names file and row.
         EmbeddingMismatch: the store holds vectors of another embedder.
         StoreError: the file cannot be read.
     """
+    if not (check_limit(batch) or 0):
+        raise InvalidParameter(f"batch must be a whole number above 0, got {batch!r}")
     entries = read_entries(path)
     count = 0
     while some := list(islice(entries, batch)):
@@ -71,19 +75,25 @@ def write_entries(entries: Iterable[Entry], path: str | Path) -> int:
 
 
 def read_entries(path: str | Path) -> Iterator[Entry]:
-    """Yield the entries of a .jsonl or .parquet file, in its order."""
+    """Yield the entries of a .jsonl or .parquet file, in its order.
+
+    A field that a row leaves out has Entry's default.
+
+    Raises:
+        InvalidParameter: the file has another ending.
+        InvalidEntry: a row is not an entry; the message names file and row.
+        StoreError: the file cannot be read.
+    """
     file, kind = _file(path)
-    for at, values in enumerate((_read_parquet if kind == ".parquet" else _read_jsonl)(file), 1):
-        unknown = values.keys() - set(ENTRY_FIELDS)
-        if unknown:
-            raise InvalidEntry(
-                f"{file}, row {at}: an entry has no field {min(unknown)!r}; "
-                f"fields: {', '.join(ENTRY_FIELDS)}"
-            )
+    for place, values in (_read_parquet if kind == ".parquet" else _read_jsonl)(file):
         try:
-            yield Entry(**values)
-        except (NousmemError, TypeError) as error:
-            raise InvalidEntry(f"{file}, row {at}: {error}") from None
+            reject_unknown_fields(values, ENTRY_FIELDS)
+            if "content" not in values:
+                raise InvalidEntry("an entry needs the field 'content'")
+            entry = Entry(**values)
+        except NousmemError as error:
+            raise InvalidEntry(f"{file}, {place}: {error}") from None
+        yield entry
 
 
 def _file(path: str | Path) -> tuple[Path, str]:
@@ -106,23 +116,30 @@ def _as_json(value: Any) -> Any:
     return value.tolist()
 
 
-def _read_jsonl(file: Path) -> Iterator[dict[str, Any]]:
+def _read_jsonl(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    place = "line 1"
     try:
-        with file.open(encoding="utf-8") as stream:
+        # An editor may have put a byte order mark in front.
+        with file.open(encoding="utf-8-sig", newline="\n") as stream:
             for at, line in enumerate(stream, 1):
-                if not line.strip():
-                    continue
-                try:
-                    values = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise InvalidEntry(f"{file}, line {at}: not JSON: {error}") from None
-                if not isinstance(values, dict):
-                    raise InvalidEntry(f"{file}, line {at}: expected an object of Entry fields")
-                yield {str(name): value for name, value in values.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON is anything
+                place = f"line {at}"
+                if line.strip():
+                    yield place, _json_object(line, f"{file}, {place}")
+                place = f"line {at + 1}"
     except OSError as error:
         raise StoreError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise InvalidEntry(f"{file} is not UTF-8 text: byte {error.start}") from error
+        raise InvalidEntry(f"{file} is not UTF-8 text, at {place} or soon after") from error
+
+
+def _json_object(text: str, place: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidEntry(f"{place}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidEntry(f"{place}: expected a JSON object, got {text.strip()[:40]!r}")
+    return cast("dict[str, Any]", value)
 
 
 def _schema() -> Any:
@@ -152,17 +169,25 @@ def _write_parquet(rows: list[dict[str, Any]], file: Path) -> None:
     cast("Any", pq).write_table(pa.Table.from_pylist(rows, schema=_schema()), file)
 
 
-def _read_parquet(file: Path) -> Iterator[dict[str, Any]]:
+def _read_parquet(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    at = 0
     try:
-        with pq.ParquetFile(file) as parquet:
+        with file.open("rb") as stream, pq.ParquetFile(stream) as parquet:
             for batch in cast("Any", parquet).iter_batches(batch_size=BATCH):
                 for values in batch.to_pylist():
-                    values["metadata"] = json.loads(values["metadata"])
-                    yield values
+                    at += 1
+                    place = f"row {at}"
+                    if isinstance(values.get("metadata"), str):
+                        values["metadata"] = _json_object(
+                            values["metadata"], f"{file}, {place}, metadata"
+                        )
+                    yield place, values
     except OSError as error:
         raise StoreError(f"cannot read {file}: {error.strerror or error}") from error
-    except (pa.ArrowInvalid, KeyError, TypeError) as error:
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        if isinstance(error, NousmemError):
+            raise
         raise InvalidEntry(f"{file} is not a Parquet file of entries: {error}") from error

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from nousmem.cli.opening import opened
 from nousmem.cli.output import print_json, print_table
 from nousmem.corpora import load_corpus
 from nousmem.embeddings import embed, open_embedder
-from nousmem.stores import open_store
 
 __all__ = ["load"]
 
@@ -29,8 +29,8 @@ def load(
     loaded = load_corpus(corpus, path=path)
     model = open_embedder(embedder)
     entries = loaded.entries if model is None else embed(loaded.entries, model, progress=True)
-    target = open_store(store)
-    count = target.put(entries)
+    with opened(store) as target:
+        count = target.put(entries)
     row = {
         "corpus": loaded.name,
         "store": store,

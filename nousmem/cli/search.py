@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
+from nousmem.cli.opening import opened
 from nousmem.cli.output import frame_records, print_json, print_table
 from nousmem.embeddings import open_embedder
 from nousmem.entry import parse_instant
 from nousmem.scope import Scope
 from nousmem.scoring import PARAMETERS, Scoring
 from nousmem.search import Search
-from nousmem.stores import open_store
 
 __all__ = ["search"]
 
@@ -49,20 +49,17 @@ def search(
 ) -> None:
     """Rank the memories of a store for a query."""
     scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
-    hits = Search(
-        open_store(store),
-        open_embedder(embedder),
-        scoring=Scoring.from_dict(parse_settings(setting or [])),
-        pool=pool,
-    )(
-        query,
-        scope=scope,
-        type=type_,
-        limit=limit,
-        min_score=min_score,
-        now=None if now is None else parse_instant(now),
-        as_of=None if as_of is None else parse_instant(as_of),
-    )
+    scoring = Scoring.from_dict(parse_settings(setting or []))
+    with opened(store, exists=True) as found:
+        hits = Search(found, open_embedder(embedder), scoring=scoring, pool=pool)(
+            query,
+            scope=scope,
+            type=type_,
+            limit=limit,
+            min_score=min_score,
+            now=None if now is None else parse_instant(now),
+            as_of=None if as_of is None else parse_instant(as_of),
+        )
     rows = frame_records(hits.to_frame())
     if not explain:
         rows = [

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, cast
 
 import typer
 
 from nousmem.cli.output import print_json, print_table
 from nousmem.embeddings import open_embedder
-from nousmem.errors import InvalidParameter, StoreError
+from nousmem.errors import InvalidParameter, InvalidScope, StoreError
 from nousmem.reembedding import reembed as reembed_store
 from nousmem.scope import Scope
-from nousmem.stores import KeptStore, open_store
+from nousmem.stores import KeptStore, Store, open_store
 from nousmem.transfer import export_entries, import_entries
 
 __all__ = ["check", "export", "forget", "import_", "reembed"]
 
+_FILES: Final = ("sqlite", "duckdb")
 _Store = Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _UserId = Annotated[str | None, typer.Option(help="Only this user's memories.")]
@@ -32,10 +35,11 @@ def check(
     as_json: _Json = False,
 ) -> None:
     """Compare a store's table, index and vectors; end with status 1 if faults remain."""
-    faults = [
-        {"fault": fault.what, "rows": fault.count, "repaired": fault.repaired}
-        for fault in _kept(store).check(repair=repair)
-    ]
+    with _opened(store, exists=True) as opened:
+        faults = [
+            {"fault": fault.what, "rows": fault.count, "repaired": fault.repaired}
+            for fault in _kept(opened, store).check(repair=repair)
+        ]
     if as_json:
         print_json(faults)
     elif faults:
@@ -57,10 +61,15 @@ def forget(
     as_json: _Json = False,
 ) -> None:
     """Erase the memories of a scope, and their text from the file."""
-    kept = _kept(store)
     scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
-    count = kept.forget(scope, everything=everything)
-    kept.compact()
+    if bool(scope) is everything:
+        raise InvalidScope(
+            "say whose memories (--user-id, --agent-id, …) or --everything, not both"
+        )
+    with _opened(store, exists=True) as opened:
+        kept = _kept(opened, store)
+        count = kept.forget(scope, everything=everything)
+        kept.compact()
     _print_count("erased", count, store, as_json=as_json)
 
 
@@ -76,7 +85,8 @@ def export(
 ) -> None:
     """Write the entries of a store, vectors and history included, to a file."""
     scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
-    count = export_entries(open_store(store), file, scope=scope)
+    with _opened(store, exists=True) as opened:
+        count = export_entries(opened, file, scope=scope)
     _print_count("exported", count, str(file), as_json=as_json)
 
 
@@ -87,7 +97,8 @@ def import_(
     as_json: _Json = False,
 ) -> None:
     """Put the entries of a file into a store, replacing those whose id exists."""
-    count = import_entries(open_store(store), file)
+    with _opened(store) as opened:
+        count = import_entries(opened, file)
     _print_count("imported", count, store, as_json=as_json)
 
 
@@ -101,12 +112,29 @@ def reembed(
     model = open_embedder(embedder)
     if model is None:
         raise InvalidParameter("reembed needs an embedder, got 'none'")
-    count = reembed_store(open_store(store), model, progress=True)
+    with _opened(store, exists=True) as opened:
+        count = reembed_store(opened, model, progress=True)
     _print_count("reembedded", count, store, as_json=as_json)
 
 
-def _kept(url: str) -> KeptStore:
+@contextmanager
+def _opened(url: str, *, exists: bool = False) -> Generator[Store]:
+    """Open a store and close it again.
+
+    Args:
+        url: The store's URL.
+        exists: Refuse a file that is not there, which opening would make.
+    """
+    kind, _, rest = url.partition(":")
+    path = rest.partition("?")[0]
+    if exists and kind in _FILES and path not in ("", ":memory:") and not Path(path).exists():
+        raise StoreError(f"there is no store {url}: the file {path} does not exist")
     store = open_store(url)
+    with closing(cast("Any", store)) if hasattr(store, "close") else nullcontext():
+        yield store
+
+
+def _kept(store: Store, url: str) -> KeptStore:
     if not isinstance(store, KeptStore):
         raise StoreError(f"the store {url} cannot be looked after: it has no check and forget")
     return store

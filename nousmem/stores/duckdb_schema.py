@@ -92,6 +92,15 @@ def open_database(path: str) -> duckdb.DuckDBPyConnection:
 def _prepare(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     # In a notebook DuckDB would draw one below every longer statement.
     connection.execute("SET enable_progress_bar = false")
+    in_file = connection.execute(
+        "SELECT path IS NOT NULL FROM duckdb_databases() WHERE database_name = current_database()"
+    ).fetchall()[0][0]
+    if not in_file and path and not path.startswith(":memory:"):
+        # Views of a .csv, .json or .parquet file, in a database that nothing keeps.
+        raise StoreError(
+            f"{path} is a data file, which DuckDB only reads: give nousmem a file of its own, "
+            "such as memories.duckdb"
+        )
     rows = connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
     ).fetchall()

@@ -1,5 +1,6 @@
 import json
 import math
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +25,29 @@ GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "doc_examples.json").read_text(encoding="utf-8")
 )
 T0 = datetime(2026, 3, 15, 12, tzinfo=UTC)
+
+
+KILLED_WHILE_LOADING = """
+import os, signal, sys
+from nousmem.entry import Entry
+from nousmem.stores import duckdb, duckdb_rows
+
+path, text, transaction = sys.argv[1], sys.argv[2], sys.argv[3] == "True"
+store = duckdb.DuckDBStore(path, text=text)
+make = lambda n: Entry(f"memory {n} of a load", id=f"e{n}", embedding=[1, n])
+store.put([make(n) for n in range(200)])
+insert = duckdb.insert_entries
+
+def dies(connection, entries, *, first_seq):
+    # The rows are there, their words and the end of the transaction are still to come.
+    if not transaction:
+        connection.execute("COMMIT")
+    insert(connection, entries, first_seq=first_seq)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+duckdb.insert_entries = dies
+store.put([make(n) for n in range(150, 400)])
+"""
 
 
 @pytest.fixture
@@ -65,6 +89,21 @@ class TestFiles:
         with pytest.raises(StoreError, match=r"memories\.duckdb.*not a valid DuckDB"):
             DuckDBStore(path)
 
+    @pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "parquet", "db", "txt"])
+    def test_a_data_file_is_no_store_and_left_alone(self, tmp_path, ending):
+        path = tmp_path / f"memories.{ending}"
+        path.write_text('{"content": "tea"}\n')
+        with pytest.raises(StoreError, match=rf"memories\.{ending}"):
+            DuckDBStore(path)
+        assert path.read_text() == '{"content": "tea"}\n'
+
+    @pytest.mark.parametrize("name", ["memories", "memories.json", "memories.parquet", ".duckdb"])
+    def test_an_unusual_name_for_a_store(self, tmp_path, name):
+        with DuckDBStore(tmp_path / name) as store:
+            store.put([entry("a")])
+        with DuckDBStore(tmp_path / name) as store:
+            assert store.get("a") == entry("a")
+
     def test_a_folder_that_does_not_exist(self, tmp_path):
         with pytest.raises(StoreError, match=r"cannot open the DuckDB store .*nowhere"):
             DuckDBStore(tmp_path / "nowhere" / "memories.duckdb")
@@ -96,10 +135,44 @@ class TestFiles:
         )
         with DuckDBStore(path):
             done = subprocess.run(
-                [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+                [sys.executable, "-c", code, str(path)],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60,  # it says so at once; the rest is for a busy machine
             )
         assert f"{path} is open in another process" in done.stdout
         assert "close it there" in done.stdout
+
+    @pytest.mark.parametrize("kept", [0.5, 0.9])
+    def test_a_truncated_file(self, path, kept):
+        with DuckDBStore(path) as store:
+            store.put([entry(f"{n}", f"note {n} " * 50) for n in range(2000)])
+        content = path.read_bytes()
+        path.write_bytes(content[: int(len(content) * kept)])
+        with pytest.raises(StoreError, match=r"memories\.duckdb"):  # noqa: PT012
+            store = DuckDBStore(path)
+            store.check()
+
+    @pytest.mark.parametrize("transaction", [True, False], ids=["as it is", "no transaction"])
+    @pytest.mark.parametrize("text", ["ilike", "bm25"])
+    def test_a_killed_load_leaves_whole_batches(self, path, text, transaction):
+        died = subprocess.run(
+            [sys.executable, "-c", KILLED_WHILE_LOADING, str(path), text, str(transaction)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+        assert died.returncode == -signal.SIGKILL, died.stderr
+        with DuckDBStore(path, text=text) as store:
+            listed = len(store.list())
+            assert (listed == 200) is transaction
+            if transaction:
+                assert store.check() == []
+                assert len(store.search_vector([1, 3], limit=999)) == 200
+                assert len(store.search_text("memory", limit=999)) == 200
+                assert store.put([entry("new", embedding=[1, 2])]) == 1
 
     @pytest.mark.parametrize("text", ["ilike", "bm25"])
     def test_a_closed_store_says_so(self, text):
