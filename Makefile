@@ -29,6 +29,7 @@ lab: $(READY)
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/stores.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nousmem needs Python 3.11 or newer; set PYTHON=")'

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -27,12 +28,14 @@ __all__ = [
     "parse_type",
     "parse_vector",
     "restore_entry",
+    "with_vector",
 ]
 
 Vector = NDArray[np.float32]
 """One embedding: shape (dimension,), float32, finite, not all zeros."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HIGHEST_COUNT = 2**63 - 1  # what a database keeps as an integer
 _SAME_AS_CREATED = cast("datetime", None)
 
 
@@ -267,8 +270,11 @@ class Entry:
         elif self.embedder is not None:
             put(self, "embedder", None)
         count = self.access_count
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-            raise InvalidEntry(f"access_count must be a whole number from 0, got {count!r}")
+        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not whole or not 0 <= count <= _HIGHEST_COUNT:
+            raise InvalidEntry(
+                f"access_count must be a whole number from 0 to {_HIGHEST_COUNT}, got {count!r}"
+            )
         put(self, "access_count", int(count))
         put(self, "created_at", parse_instant(self.created_at))
         for name in ("updated_at", "last_accessed_at"):
@@ -298,22 +304,48 @@ class Entry:
         return replace(self, **changes)
 
 
-def restore_entry(values: Mapping[str, Any]) -> Entry:
+def restore_entry(values: Sequence[Any]) -> Entry:
     """Return an entry from values that were checked when they were stored, for stores.
 
     Args:
-        values: Every field by name, of the types that `Entry` documents.
+        values: Every field in the order of ENTRY_FIELDS, of the types that `Entry` documents.
     """
     entry = object.__new__(Entry)
-    for name, put in _SETTERS:
-        put(entry, values[name])
+    for put, value in zip(_SETTERS, values, strict=True):
+        put(entry, value)
     return entry
+
+
+def with_vector(entry: Entry, vector: ArrayLike, *, embedder: str) -> Entry:
+    """Return a copy of `entry` with this embedding, for those that embed many entries.
+
+    What `replace` returns, without checking again what the entry holds already: a third of the
+    time.
+
+    Args:
+        entry: What was embedded.
+        vector: Its embedding, shape (dimension,).
+        embedder: Fingerprint of what made the vector.
+
+    Raises:
+        InvalidVector: as for `parse_vector`.
+        InvalidEntry: the fingerprint is not text.
+    """
+    _clean_text("embedder", embedder)
+    changed = {
+        "metadata": copy.deepcopy(entry.metadata),
+        "embedding": parse_vector(vector),
+        "embedder": embedder,
+    }
+    return restore_entry(
+        [changed[name] if name in changed else getattr(entry, name) for name in ENTRY_FIELDS]
+    )
 
 
 ENTRY_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Entry))
 """The names of an entry's fields, in the order they are declared."""
 
-_SETTERS = tuple((name, getattr(Entry, name).__set__) for name in ENTRY_FIELDS)
+_SETTERS = tuple(getattr(Entry, name).__set__ for name in ENTRY_FIELDS)
 
 
 def reject_unknown_fields(names: Iterable[str], known: Iterable[str]) -> None:

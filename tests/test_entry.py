@@ -23,6 +23,7 @@ from nousmem.entry import (
     parse_type,
     parse_vector,
     restore_entry,
+    with_vector,
 )
 from nousmem.errors import InvalidEntry, InvalidVector, NousmemError
 
@@ -238,7 +239,7 @@ def test_numpy_values_become_plain_ones():
     assert entry.type is MemoryType.EPISODIC
 
 
-@pytest.mark.parametrize("value", [-1, 1.0, True, None, "3"])
+@pytest.mark.parametrize("value", [-1, 1.0, True, None, "3", 2**63])
 def test_access_counts_that_are_refused(value: Any):
     with pytest.raises(InvalidEntry, match="access_count"):
         Entry("x", access_count=value)
@@ -519,9 +520,27 @@ def test_a_new_vector_without_its_embedder_counts_as_set_by_hand():
 
 def test_restored_entries_equal_the_checked_ones():
     entry = Entry("x", metadata={"k": 1}, embedding=[1.0], embedder="mini", created_at=NOON)
-    restored = restore_entry({name: getattr(entry, name) for name in ENTRY_FIELDS})
+    restored = restore_entry([getattr(entry, name) for name in ENTRY_FIELDS])
     assert restored == entry
     assert restored.embedding is entry.embedding
+
+
+def test_an_entry_given_a_vector_is_what_replace_returns():
+    metadata = {"k": [1]}
+    entry = Entry("x", id="a", importance=0.9, user_id="ada", metadata=metadata, created_at=NOON)
+    embedded = with_vector(entry, [1.0, 2.0], embedder="mini")
+    expected = entry.replace(embedding=[1.0, 2.0], embedder="mini")
+    assert embedded == expected
+    assert embedded.embedding is not None
+    assert embedded.embedding.tolist() == [1.0, 2.0]
+    assert not embedded.embedding.flags.writeable
+    embedded.metadata["k"].append(2)
+    assert entry.metadata == metadata
+    assert entry.embedding is None
+    with pytest.raises(InvalidVector, match="all zeros"):
+        with_vector(entry, [0.0], embedder="mini")
+    with pytest.raises(InvalidEntry, match="embedder must be text"):
+        with_vector(entry, [1.0], embedder=None)  # type: ignore[arg-type]
 
 
 def test_errors_say_what_came():

@@ -46,8 +46,9 @@ def golden_entry(row: dict) -> nm.Entry:
     if row["content"]:
         return entry
     # Blank contents are refused at the door; the original's numbers still include one.
-    fields = {name: getattr(entry, name) for name in ENTRY_FIELDS}
-    return restore_entry({**fields, "content": row["content"]})
+    return restore_entry(
+        [row["content"] if name == "content" else getattr(entry, name) for name in ENTRY_FIELDS]
+    )
 
 
 ENTRIES = [golden_entry(row) for row in ETS["entries"]]

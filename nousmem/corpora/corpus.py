@@ -160,7 +160,8 @@ class Corpus:
         """Return a sha256 over entries (without vectors), queries and qrels, in their order."""
         digest = hashlib.sha256()
         for entry in self.entries:
-            digest.update(repr(entry.replace(embedding=None)).encode())
+            bare = entry if entry.embedding is None else entry.replace(embedding=None)
+            digest.update(repr(bare).encode())
         for query in self.queries:
             digest.update(repr(query).encode())
         columns = [self.qrels[name].tolist() for name in ("query_id", "doc_id", "relevance")]

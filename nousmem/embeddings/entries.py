@@ -9,7 +9,7 @@ import numpy as np
 
 from nousmem.embeddings.base import Embedder, Matrix
 from nousmem.embeddings.checks import check_vectors
-from nousmem.entry import Entry
+from nousmem.entry import Entry, with_vector
 
 __all__ = ["embed"]
 
@@ -41,7 +41,7 @@ def embed(entries: Iterable[Entry], embedder: Embedder, *, progress: bool = Fals
     return [
         entry
         if _has_vector(entry, fingerprint)
-        else entry.replace(embedding=vectors[entry.content], embedder=fingerprint)
+        else with_vector(entry, vectors[entry.content], embedder=fingerprint)
         for entry in given
     ]
 
