@@ -11,7 +11,9 @@ import typer
 
 from nousmem.cli.output import print_json, print_table
 from nousmem.embeddings import open_embedder
+from nousmem.entry import Entry
 from nousmem.errors import InvalidParameter, InvalidScope, StoreError
+from nousmem.importers import read_memories, write_memories
 from nousmem.reembedding import reembed as reembed_store
 from nousmem.scope import Scope
 from nousmem.stores import KeptStore, Store, open_store
@@ -25,6 +27,10 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _UserId = Annotated[str | None, typer.Option(help="Only this user's memories.")]
 _AgentId = Annotated[str | None, typer.Option(help="Only this agent's memories.")]
 _SessionId = Annotated[str | None, typer.Option(help="Only this session's memories.")]
+_OwnUserId = Annotated[str | None, typer.Option(help="With --from: whose, if it does not say.")]
+_OwnAgentId = Annotated[str | None, typer.Option(help="With --from: of which agent, likewise.")]
+_OwnSessionId = Annotated[str | None, typer.Option(help="With --from: which session, likewise.")]
+_OwnNamespace = Annotated[str | None, typer.Option(help="With --from: namespace, likewise.")]
 _Namespace = Annotated[str | None, typer.Option(help="Only this namespace.")]
 
 
@@ -81,24 +87,66 @@ def export(
     agent_id: _AgentId = None,
     session_id: _SessionId = None,
     namespace: _Namespace = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Write for another system: mem0, langgraph, letta, graphiti, chat-log; "
+            "without vectors and history."
+        ),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """Write the entries of a store, vectors and history included, to a file."""
     scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
     with _opened(store, exists=True) as opened:
-        count = export_entries(opened, file, scope=scope)
+        if to is None:
+            count = export_entries(opened, file, scope=scope)
+        else:
+            count = write_memories(opened.list(scope=scope), file, target=to)
     _print_count("exported", count, str(file), as_json=as_json)
 
 
 def import_(
     store: _Store,
-    file: Annotated[Path, typer.Argument(help="A .jsonl or .parquet file.")],
+    file: Annotated[
+        Path, typer.Argument(help="A .jsonl or .parquet file; with --from, another system's.")
+    ],
     *,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Read what another system wrote: mem0, langgraph, letta, graphiti, chatgpt, "
+            "chat-log; auto tells which.",
+        ),
+    ] = None,
+    user_id: _OwnUserId = None,
+    agent_id: _OwnAgentId = None,
+    session_id: _OwnSessionId = None,
+    namespace: _OwnNamespace = None,
+    assume_utc: Annotated[
+        bool, typer.Option("--assume-utc", help="With --from: read times without offset as UTC.")
+    ] = False,
+    no_vectors: Annotated[
+        bool, typer.Option("--no-vectors", help="With --from: leave the file's vectors behind.")
+    ] = False,
     as_json: _Json = False,
 ) -> None:
     """Put the entries of a file into a store, replacing those whose id exists."""
+    scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
+    if source is None and (scope or assume_utc or no_vectors):
+        raise InvalidParameter("whose memories, --assume-utc and --no-vectors need --from")
+    entries: list[Entry] | None = None
+    if source is not None:
+        entries = read_memories(
+            file,
+            source=None if source == "auto" else source,
+            scope=scope,
+            assume_utc=assume_utc,
+            vectors=not no_vectors,
+        )
     with _opened(store) as opened:
-        count = import_entries(opened, file)
+        count = import_entries(opened, file) if entries is None else opened.put(entries)
     _print_count("imported", count, store, as_json=as_json)
 
 
