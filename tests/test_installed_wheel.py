@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 TOY_STORE = """
+from datetime import UTC, datetime
+
 from nousmem.entry import Entry
 from nousmem.errors import EntryNotFound, InvalidEntry
 from nousmem.stores import results
