@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from nousmem.candidates import LEGS, Candidates, retrieve
 from nousmem.embeddings.base import Embedder
+from nousmem.embeddings.checks import check_vectors
 from nousmem.entry import MemoryType, Vector, parse_instant, parse_type, parse_vector
-from nousmem.errors import EmbedderError, InvalidParameter, InvalidVector, UnknownName
+from nousmem.errors import EmbedderError, InvalidParameter, UnknownName
 from nousmem.hits import Hits
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.scoring import Scoring
@@ -49,8 +50,8 @@ class Search:
 
     Raises:
         UnknownName: a leg is not one of the two.
-        InvalidParameter: the vector leg is asked for and the store cannot search vectors; `pool`
-            is not a whole number above 0.
+        InvalidParameter: `legs` is empty; the vector leg is asked for and the store cannot search
+            vectors; `pool` is not a whole number above 0.
     """
 
     store: Store
@@ -62,6 +63,8 @@ class Search:
     on_embedder_error: Literal["degrade", "raise"] = "degrade"
 
     def __post_init__(self) -> None:
+        if self.legs is not None and not self.legs:
+            raise InvalidParameter(f"legs must name one or more of {', '.join(LEGS)}, or be None")
         for leg in self.legs or ():
             if leg not in LEGS:
                 raise UnknownName("leg", leg, LEGS)
@@ -98,7 +101,8 @@ class Search:
             min_score: Only composite scores of at least this.
             now: The instant ages are counted from; None is `as_of`, or else the wall clock.
             as_of: The instant the store is seen at; None is the present.
-            vector: The query's vector, shape (dimension,), where it is known already.
+            vector: The query's vector, shape (dimension,), where it is known already; taken for
+                the embedder's, if there is one.
 
         Raises:
             InvalidScope, InvalidEntry, InvalidParameter: an argument is not valid.
@@ -130,11 +134,21 @@ class Search:
         return self.pool if self.pool is not None else max(MIN_POOL, limit or 0)
 
     def active_legs(self, *, vector_given: bool = False) -> list[str]:
-        """Return the legs a query is read from, in the order of LEGS."""
+        """Return the legs a query is read from, in the order of LEGS.
+
+        Raises:
+            InvalidParameter: the vector leg alone is wanted, and there is nothing to make a
+                vector.
+        """
         has_vector = self.embedder is not None or vector_given
         with_vector = has_vector and searches_vectors(self.store)
         allowed = LEGS if with_vector else ("text",)
-        return [leg for leg in allowed if self.legs is None or leg in self.legs]
+        active = [leg for leg in allowed if self.legs is None or leg in self.legs]
+        if not active:
+            raise InvalidParameter(
+                f"legs={list(self.legs or ())} needs an embedder, or the query's vector"
+            )
+        return active
 
     def _candidates(
         self, text: str, limit: int | None, vector: Vector | None, **filters: Any
@@ -146,7 +160,12 @@ class Search:
         legs = self.active_legs(vector_given=vector is not None)
         pool = self.pool_for(limit)
         if "vector" not in legs or vector is not None or self.embedder is None:
-            found = retrieve(self.store, text, vector=vector, legs=legs, pool=pool, **filters)
+            made_by = None
+            if self.embedder is not None and vector is not None:
+                made_by = self.embedder.fingerprint
+            found = retrieve(
+                self.store, text, vector=vector, embedder=made_by, legs=legs, pool=pool, **filters
+            )
             return found, None
         # The embedder works while the text leg is read, as the specification has it.
         with ThreadPoolExecutor(max_workers=1) as worker:
@@ -154,20 +173,24 @@ class Search:
             words: dict[str, Any] = {}
             if "text" in legs:
                 words["text"] = self.store.search_text(text, limit=pool, **filters)
-            query_vector, degraded = self._await_vector(embedding)
+            query_vector, degraded = self._await_vector(embedding, self.embedder)
         if query_vector is not None and searches_vectors(self.store):
             words["vector"] = self.store.search_vector(
                 query_vector, limit=pool, embedder=self.embedder.fingerprint, **filters
             )
         return Candidates.union(words), degraded
 
-    def _await_vector(self, embedding: Future[Any]) -> tuple[Vector | None, str | None]:
+    def _await_vector(
+        self, embedding: Future[Any], embedder: Embedder
+    ) -> tuple[Vector | None, str | None]:
         try:
-            rows = embedding.result()
-            if len(rows) != 1:
-                raise EmbedderError(f"the embedder returned {len(rows)} vectors for one query")
-            return parse_vector(rows[0]), None
-        except (EmbedderError, InvalidVector) as error:
+            rows = check_vectors(
+                embedding.result(),
+                count=1,
+                dimension=embedder.dimension,
+                embedder=embedder.fingerprint,
+            )
+        except EmbedderError as error:
             if self.on_embedder_error == "raise":
                 raise
             warnings.warn(
@@ -176,3 +199,4 @@ class Search:
                 stacklevel=4,
             )
             return None, str(error)
+        return rows[0], None

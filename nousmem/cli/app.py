@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nousmem.cli import corpora, demo, load, search, sweep, upkeep
+from nousmem.cli import cache, corpora, demo, label, load, search, sweep, upkeep
 from nousmem.errors import NousmemError
 
 __all__ = ["app", "main"]
@@ -25,12 +25,14 @@ app.command("demo")(demo.demo)
 app.command("corpora")(corpora.corpora)
 app.command("load")(load.load)
 app.command("search")(search.search)
+app.command("label")(label.label)
 app.command("sweep")(sweep.sweep)
 app.command("check")(upkeep.check)
 app.command("export")(upkeep.export)
 app.command("import")(upkeep.import_)
 app.command("reembed")(upkeep.reembed)
 app.command("forget")(upkeep.forget)
+app.add_typer(cache.app, name="cache")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001  # Typer calls it so

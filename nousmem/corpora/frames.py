@@ -30,7 +30,7 @@ from nousmem.stores.base import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["corpus_from_frames", "load_tables"]
+__all__ = ["corpus_from_frames", "load_tables", "read_queries"]
 
 _SCOPE_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "agent_id": ("agent_id", "agent"),
@@ -154,6 +154,31 @@ def corpus_from_frames(
         partition_field=partition_field,
         fold_field=fold_field,
     )
+
+
+def read_queries(
+    queries: pd.DataFrame | PathLike | Iterable[Row],
+    *,
+    now: datetime = TIMELESS,
+    columns: Mapping[str, str] | None = None,
+) -> list[Query]:
+    """Read a table of questions as `corpus_from_frames` does, ids included.
+
+    Args:
+        queries: As in `corpus_from_frames`. A question without an id is `q` and its row, from 1.
+        now: When a question without `now` is asked.
+        columns: Field to column, where the usual names do not find it.
+
+    Raises:
+        CorpusError: something is wrong in the table; the message lists all of it.
+        CorpusFileMissing: there is no file at the path.
+        InvalidParameter: a field or column that is named does not exist.
+    """
+    problems = Problems()
+    asked = parse_instant(now, assume_utc=True)
+    made = _make_queries(read_rows(queries, what="queries"), columns or {}, asked, problems)
+    problems.raise_any("queries")
+    return list(made.values())
 
 
 def load_tables(

@@ -84,9 +84,11 @@ class EmbeddingEndpoint:
 
         Raises:
             MissingDependency: the package openai is not installed.
-            EmbedderError: the server cannot be reached, refuses, is too slow, or answers
-                something that is not one vector of the right length for each text.
+            EmbedderError: a text holds a lone surrogate; the server cannot be reached, refuses, is
+                too slow, or answers something that is not one vector of the right length for
+                each text.
         """
+        _check_sendable(texts)
         matrix = np.empty((len(texts), self._dimension), dtype=np.float32)
         done = 0
         for batch in _batches([text or " " for text in texts], self._batch_size):
@@ -167,6 +169,20 @@ class EmbeddingEndpoint:
                 # Nobody closes an embedder: its connections go when it goes.
                 weakref.finalize(self, self._client.close)
             return self._client
+
+
+def _check_sendable(texts: Sequence[str]) -> None:
+    """Refuse what UTF-8 cannot say, before anything is sent (and paid for)."""
+    for place, text in enumerate(texts, start=1):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            code = f"U+{ord(text[error.start]):04X}"
+            raise EmbedderError(
+                f"text {place} of {len(texts)} holds a lone surrogate ({code} after {error.start} "
+                "characters), which is not Unicode text and cannot be sent to a server: replace "
+                'it, as with text.encode("utf-8", "replace").decode()'
+            ) from None
 
 
 def _openai() -> Any:

@@ -48,6 +48,7 @@ _SCHEMA: Final = (
     )""",
     f"PRAGMA user_version = {_VERSION}",
 )
+_WHOLE: Final = f"typeof(vector) = 'blob' AND length(vector) = dimension * {_STORED.itemsize}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +96,36 @@ class VectorCache:
         return None if row is None else row[1]
 
     def read(self, fingerprint: str, keys: Sequence[bytes], *, now: datetime) -> dict[bytes, bytes]:
-        """Return the stored bytes (little-endian float32) of those keys that are here."""
+        """Return the stored bytes (little-endian float32) of those keys that are here.
+
+        A row that is not as long as the embedder's vectors is damaged, and counts as absent.
+        """
+        found: dict[bytes, bytes] = {}
         with _opened(self.path) as db:
             row = _embedder_row(db, fingerprint)
             if row is None:
-                return {}
-            embedder, _, last_used = row
-            found: dict[bytes, bytes] = {}
+                return found
             for start in range(0, len(keys), _KEYS_A_STATEMENT):
                 part = keys[start : start + _KEYS_A_STATEMENT]
                 marks = ",".join("?" * len(part))
+                # One statement sees one state: an embedder's number may be another's after a
+                # prune, so that it is not carried from one statement to the next.
                 found.update(
                     db.execute(
-                        f"SELECT key, vector FROM vectors WHERE embedder = ? AND key IN ({marks})",  # noqa: S608 - question marks only
-                        (embedder, *part),
+                        "SELECT key, vector FROM embedders JOIN vectors ON embedder = id "  # noqa: S608 - question marks only
+                        f"WHERE fingerprint = ? AND key IN ({marks}) AND {_WHOLE}",
+                        (fingerprint, *part),
                     )
                 )
-            if now - from_epoch_microseconds(last_used) > _LAST_USED_GRAIN:
+            if now - from_epoch_microseconds(row[2]) > _LAST_USED_GRAIN:
                 db.execute(
-                    "UPDATE embedders SET last_used = max(last_used, ?) WHERE id = ?",
-                    (epoch_microseconds(now), embedder),
+                    "UPDATE embedders SET last_used = max(last_used, ?) WHERE fingerprint = ?",
+                    (epoch_microseconds(now), fingerprint),
                 )
         return found
 
     def write(self, fingerprint: str, vectors: Mapping[bytes, Matrix], *, now: datetime) -> None:
-        """Keep the vectors, all or none; a key that is already here keeps its vector."""
+        """Keep the vectors, all or none; a key that is here keeps its vector if that is whole."""
         if not vectors:
             return
         dimension = len(next(iter(vectors.values())))
@@ -137,7 +143,9 @@ class VectorCache:
                     f"fingerprint; prune_cache(fingerprint={fingerprint!r}) removes the old ones"
                 )
             db.executemany(
-                "INSERT OR IGNORE INTO vectors (embedder, key, vector) VALUES (?, ?, ?)",
+                "INSERT INTO vectors (embedder, key, vector) VALUES (?, ?, ?) "
+                "ON CONFLICT (embedder, key) DO UPDATE SET vector = excluded.vector "
+                "WHERE typeof(vector) <> 'blob' OR length(vector) <> length(excluded.vector)",
                 (
                     (row[0], key, np.ascontiguousarray(vector, dtype=_STORED).tobytes())
                     for key, vector in vectors.items()

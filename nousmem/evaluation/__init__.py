@@ -12,6 +12,15 @@ from nousmem.evaluation.comparison import (
 )
 from nousmem.evaluation.folds import fold_of, query_groups
 from nousmem.evaluation.grids import ConfoundedGridWarning, grid_settings
+from nousmem.evaluation.judging import (
+    JudgementFile,
+    judged_at,
+    judged_share,
+    leg_contributions,
+    propose_pool,
+    read_qrels,
+)
+from nousmem.evaluation.labelling import LabelSession
 from nousmem.evaluation.measures import Measure, evaluate, per_query
 from nousmem.evaluation.pools import CandidatePool, load_partition, retrieve_pool
 from nousmem.evaluation.results import SweepResult
@@ -25,6 +34,8 @@ __all__ = [
     "CrossValidation",
     "FewQueriesWarning",
     "Interval",
+    "JudgementFile",
+    "LabelSession",
     "Measure",
     "SweepResult",
     "compare",
@@ -33,11 +44,16 @@ __all__ = [
     "fold_of",
     "grid_settings",
     "holm",
+    "judged_at",
+    "judged_share",
+    "leg_contributions",
     "load_partition",
     "paired_interval",
     "paired_p_value",
     "per_query",
+    "propose_pool",
     "query_groups",
+    "read_qrels",
     "retrieve_pool",
     "run_queries",
     "sweep",

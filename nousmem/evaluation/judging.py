@@ -3,6 +3,8 @@
 As at TREC, a pool is judged instead of the whole store: the union of what each leg ranks
 highest. What is in no pool counts as not relevant, so that a leg, model or setting that was not
 pooled may be measured worse than it is. The tables of this module say how much that can matter.
+A ranking by the pooled legs, read no deeper than they were pooled, holds judged entries only: so
+measure with `pool=` the depth. Read deeper, decay and importance pull up what nobody judged.
 
 Sources: Spärck Jones and van Rijsbergen 1975 (the pool); Zobel 1998, "How reliable are the
 results of large-scale information retrieval experiments?" (leaving one contributor out).
@@ -17,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from nousmem.candidates import LEGS, Candidates, retrieve
 from nousmem.corpora import Query
-from nousmem.corpora.frames import read_queries
 from nousmem.corpora.files import PathLike
+from nousmem.corpora.frames import read_queries
 from nousmem.corpora.tables import Row
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import CorpusError, InvalidParameter
@@ -47,7 +49,7 @@ def propose_pool(
     search: Search | Store,
     queries: Iterable[Query] | Iterable[str] | pd.DataFrame | PathLike | Iterable[Row],
     *,
-    depth: int = 20,
+    depth: int = 30,
     embedder: Embedder | None = None,
     legs: Sequence[str] | None = None,
     as_of: bool = True,
@@ -83,7 +85,7 @@ def propose_pool(
             text_rank, vector_rank: Its rank in each leg from 1, missing where the leg does not
                 rank it that high. Not for the judge's eyes.
             n_legs: How many legs propose it.
-            pool: The legs that were read and how deep, such as `text+vector@20`.
+            pool: The legs that were read and how deep, such as `text+vector@30`.
 
     Raises:
         UnknownName: a leg is not one of the two.

@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from nousmem.embeddings import (
     cache_path,
     cache_summary,
     prune_cache,
+    vector_cache,
 )
+from nousmem.embeddings.vector_cache import VectorCache, text_key
 from nousmem.errors import EmbedderError, InvalidEntry, InvalidParameter
 from nousmem.testing.embedder_conformance import EmbedderConformance
 
@@ -150,6 +153,59 @@ def test_an_unusable_vector_is_not_kept(path, counting, bad):
     with pytest.raises(EmbedderError, match="counting:1"):
         CachedEmbedder(embedder, path).embed_documents(["a"])
     assert cache_summary(path) == []
+
+
+DAMAGE = {
+    "short": "substr(vector, 1, 7)",
+    "empty": "zeroblob(0)",
+    "long": "zeroblob(36)",
+    "no blob": "'00000000000000000000000000000000'",
+    "a number": "17",
+}
+
+
+@pytest.mark.parametrize("damaged", DAMAGE.values(), ids=list(DAMAGE))
+def test_a_damaged_row_is_embedded_again_and_mended(path, counting, damaged):
+    texts = [f"text {n}" for n in range(5)]
+    CachedEmbedder(counting(), path).embed_documents(texts)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            f"UPDATE vectors SET vector = {damaged} WHERE key = ?",
+            (text_key("text 3", role="document"),),
+        )
+    embedder, again = counting(), counting()
+    expected = counting().embed_documents(texts)
+    np.testing.assert_array_equal(CachedEmbedder(embedder, path).embed_documents(texts), expected)
+    assert embedder.documents == ["text 3"]
+    np.testing.assert_array_equal(CachedEmbedder(again, path).embed_documents(texts), expected)
+    assert again.documents == []
+
+
+def test_a_whole_row_is_not_written_over(path, counting):
+    cached = CachedEmbedder(counting(), path)
+    rows = cached.embed_documents(["a"])
+    other = {text_key("a", role="document"): np.ones(8, dtype=np.float32)}
+    VectorCache(path).write("counting:1", other, now=NOON)
+    np.testing.assert_array_equal(cached.embed_documents(["a"]), rows)
+
+
+def test_an_embedder_that_takes_over_a_pruned_ones_number(path, counting, monkeypatch):
+    """A prune and another embedder's write come between two steps of one read."""
+    CachedEmbedder(counting("one"), path).embed_documents(["a"])
+    look_up = vector_cache._embedder_row
+
+    def interrupted(db, fingerprint):
+        row = look_up(db, fingerprint)
+        monkeypatch.setattr(vector_cache, "_embedder_row", look_up)
+        prune_cache(path)
+        CachedEmbedder(counting("two"), path).embed_documents(["a"])
+        return row
+
+    cached = CachedEmbedder(counting("one"), path)
+    assert cached.dimension == 8
+    monkeypatch.setattr(vector_cache, "_embedder_row", interrupted)
+    rows = cached.embed_documents(["a"])
+    np.testing.assert_array_equal(rows, counting("one").embed_documents(["a"]))
 
 
 def test_a_result_may_be_changed(path, counting):

@@ -99,6 +99,15 @@ def test_an_empty_text_is_sent_as_a_space(local, server):
     assert server.requests[0][2]["input"] == [" ", "x"]
 
 
+def test_a_lone_surrogate_is_refused_before_anything_is_sent(local, server):
+    for verb in (local().embed_documents, local().embed_queries):
+        with pytest.raises(EmbedderError, match=r"text 2 of 3 .*U\+D800 after 4 characters"):
+            verb(["tea", "half\ud800", "bees"])
+    assert server.requests == []
+    rows = local().embed_documents(["a whole pair: \U0001f41d"])
+    assert rows.shape == (1, 32)
+
+
 def test_wrong_order_of_the_answer(local, server):
     server.faults = ["reversed"]
     np.testing.assert_array_equal(
