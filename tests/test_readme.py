@@ -11,15 +11,19 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, object] = {}
-    exec(compile(example, "README.md", "exec"), names)
+    exec(compile(first, "README.md", "exec"), names)
     printed = capsys.readouterr().out
     assert printed.startswith("User prefers dark mode 0.")
     assert "contribution" in printed
     assert "difference" in printed
     assert names["search"].scoring == names["swept"].best("nDCG@10")
+    exec(compile(second, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "CrossValidation" in printed
+    assert "p_holm" in printed
 
 
 def test_the_files_it_links_to_exist() -> None:

@@ -101,6 +101,13 @@ class Corpus:
         if faults:
             raise CorpusError(f"corpus {self.name!r}: " + "; ".join(faults))
 
+    @classmethod
+    def from_frames(cls, entries: Any, queries: Any, qrels: Any, **options: Any) -> Corpus:
+        """Make a corpus from tables; see `nousmem.corpora.corpus_from_frames`."""
+        from nousmem.corpora.frames import corpus_from_frames
+
+        return corpus_from_frames(entries, queries, qrels, **options)
+
     @property
     def now(self) -> datetime:
         """The latest instant any query is asked at."""
