@@ -16,10 +16,10 @@ from nousmem.scoring import (
     Scoring,
     age_hours,
     composite,
-    decay,
+    decay_under,
     epoch_seconds,
-    fused_relevance,
     recency,
+    relevance_under,
 )
 from nousmem.stores.base import ScoredEntries, Store, searches_vectors
 
@@ -41,6 +41,8 @@ class Candidates:
     importance: Floats
     """Shape (n,)."""
     last_accessed: NDArray[np.int64]
+    """Shape (n,): whole seconds since 1970."""
+    created: NDArray[np.int64]
     """Shape (n,): whole seconds since 1970."""
     evergreen: NDArray[np.bool_]
     """Shape (n,)."""
@@ -71,6 +73,9 @@ class Candidates:
             last_accessed=np.array(
                 [epoch_seconds(entry.last_accessed_at) for entry in entries], dtype=np.int64
             ),
+            created=np.array(
+                [epoch_seconds(entry.created_at) for entry in entries], dtype=np.int64
+            ),
             evergreen=np.array([entry.evergreen for entry in entries], dtype=bool),
         )
 
@@ -83,11 +88,12 @@ class ScoreParts:
     """Every part of the composite score, each of shape (n,)."""
 
     relevance: Floats
-    """After fusion, before decay."""
+    """After fusion, before decay; NaN, and so the score, where no leg with a weight returned the
+    entry."""
     age_hours: Floats
     """Hours since last access, at least 0."""
     decay: Floats
-    """Share of relevance that age leaves, 0 to 1."""
+    """Share of relevance that age leaves, 0 to 1; by the scoring's curve and clock."""
     importance: Floats
     recency: Floats
     """0 to 1."""
@@ -97,10 +103,15 @@ class ScoreParts:
 
 def score_candidates(candidates: Candidates, scoring: Scoring, *, now: datetime) -> ScoreParts:
     """Return the parts of every candidate's score, in the candidates' order."""
-    text_scores = np.nan_to_num(candidates.leg_scores[0])
-    relevance = fused_relevance(candidates.ranks, text_scores, k=scoring.rrf_k)
+    relevance = relevance_under(scoring, candidates.ranks, candidates.leg_scores)
     hours = age_hours(candidates.last_accessed, epoch_seconds(now))
-    share = decay(hours, decay_lambda=scoring.decay_lambda, evergreen=candidates.evergreen)
+    share = decay_under(
+        scoring,
+        last_accessed=candidates.last_accessed,
+        created=candidates.created,
+        now=epoch_seconds(now),
+        evergreen=candidates.evergreen,
+    )
     recent = recency(hours, recency_lambda=scoring.recency_lambda)
     w_relevance, w_importance, w_recency = scoring.weights()
     score = composite(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nousmem.entry import parse_instant
 from nousmem.errors import InvalidParameter
 from nousmem.scoring import (
+    CHOICES,
     Scoring,
     age_hours,
     composite,
@@ -322,6 +323,11 @@ def test_defaults_are_the_documented_ones():
         "w_recency": None,
         "recency_lambda": 0.01,
         "rrf_k": 60.0,
+        "fusion": "rrf",
+        "w_text": 1.0,
+        "w_vector": 1.0,
+        "decay_curve": "exponential",
+        "decay_clock": "last_access",
     }
 
 
@@ -355,6 +361,15 @@ def test_recency_turns_itself_off_when_decay_is_on_and_nobody_asked_for_it():
         {"half_life_days": "30"},
         {"half_life_days": True},
         {"half_life_days": 30, "decay_lambda": 0.5},
+        {"fusion": "sum"},
+        {"fusion": None},
+        {"decay_curve": "Power"},
+        {"decay_clock": 1},
+        {"decay_clock": ["creation"]},
+        {"w_text": -1},
+        {"w_vector": math.nan},
+        {"w_vector": "power"},
+        {"w_text": 0, "w_vector": 0},
     ],
     ids=str,
 )
@@ -409,6 +424,11 @@ SCORINGS = st.builds(
     w_recency=st.none() | WEIGHTS,
     recency_lambda=st.floats(0, 1e-300),
     rrf_k=st.floats(0, 1e4),
+    fusion=st.sampled_from(CHOICES["fusion"]),
+    w_text=st.floats(0, 10),
+    w_vector=st.floats(1e-3, 10),
+    decay_curve=st.sampled_from(CHOICES["decay_curve"]),
+    decay_clock=st.sampled_from(CHOICES["decay_clock"]),
 )
 
 
@@ -433,3 +453,8 @@ def test_repr_shows_what_is_in_force():
     assert "decay_lambda=0 (off)" in repr(Scoring(decay_lambda=0))
     assert "w_recency=0.2 by rule" in repr(Scoring(decay_lambda=0))
     assert "w_recency=0.1," in repr(Scoring(w_recency=0.1))
+
+
+def test_repr_shows_of_the_other_parameters_those_that_are_set():
+    changed = Scoring(fusion="convex", w_vector=2, decay_curve="power")
+    assert repr(changed).endswith("rrf_k=60, fusion='convex', w_vector=2, decay_curve='power')")

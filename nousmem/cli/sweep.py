@@ -12,6 +12,7 @@ from nousmem.cli.search import parse_number
 from nousmem.corpora import load_corpus
 from nousmem.evaluation import SweepResult
 from nousmem.evaluation import sweep as run_sweep
+from nousmem.scoring import CHOICES
 
 __all__ = ["sweep"]
 
@@ -28,7 +29,10 @@ def sweep(
     grid: Annotated[
         list[str] | None,
         typer.Option(
-            help="A parameter and its values, such as decay_lambda=0,1e-4,1e-3. May be repeated."
+            help=(
+                "A parameter and its values, such as decay_lambda=0,1e-4,1e-3 or "
+                "decay_curve=exponential,power. May be repeated."
+            )
         ),
     ] = None,
     measures: Annotated[str, typer.Option(help="Measures, separated by commas.")] = (
@@ -100,23 +104,27 @@ def print_leaderboard(swept: SweepResult, measure: str, *, top: int) -> None:
     typer.echo(f"best: {swept.best(measure)!r}")
 
 
-def parse_grid(texts: list[str]) -> dict[str, list[float | None]]:
-    """Read `name=value,value,…` texts; "none" is None.
+def parse_grid(texts: list[str]) -> dict[str, list[float | str | None]]:
+    """Read `name=value,value,…` texts: numbers, "none" for None, or the names of a choice.
 
     Raises:
         typer.BadParameter: one is not of that form, or a name stands twice.
     """
-    values: dict[str, list[float | None]] = {}
+    values: dict[str, list[float | str | None]] = {}
     for text in texts:
         name, equals, listed = text.partition("=")
         if not equals or not name or name in values:
             raise typer.BadParameter(
                 f"expected each parameter once as NAME=VALUE,VALUE,…, got {text!r}"
             )
-        values[name] = [
-            None if one.strip() == "none" else parse_number(one) for one in listed.split(",")
-        ]
+        values[name] = [_value(name, one.strip()) for one in listed.split(",")]
     return values
+
+
+def _value(name: str, text: str) -> float | str | None:
+    if name in CHOICES:
+        return text
+    return None if text == "none" else parse_number(text)
 
 
 def _document(swept: SweepResult, measure: str, by: str | None) -> dict[str, Any]:

@@ -178,7 +178,8 @@ def compare(
         baseline_mean, difference, low, high (the interval), p_value (randomisation test), p_holm
         (corrected for the number of rows), effect_size (difference over the standard deviation of
         differences), detectable (the smallest difference that this many queries would show four
-        times in five), wins, ties, losses, n_queries, n_groups (0: single queries resampled).
+        times in five), wins, ties, losses, n_queries (those the measure exists for), n_groups (0:
+        single queries resampled).
 
     Raises:
         InvalidParameter: fewer than two settings, or an unknown baseline.
@@ -223,6 +224,10 @@ def compare(
 def _row(
     own: Floats, base: Floats, groups: list[str] | None, confidence: float, seed: int
 ) -> dict[str, float | int]:
+    exists = ~np.isnan(base)
+    if not exists.all():
+        own, base = own[exists], base[exists]
+        groups = None if groups is None else [groups[at] for at in np.flatnonzero(exists)]
     differences = own - base
     interval = paired_interval(own, base, groups=groups, confidence=confidence, seed=seed)
     spread = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0

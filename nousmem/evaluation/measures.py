@@ -15,17 +15,30 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from nousmem.corpora import Query
 from nousmem.errors import CorpusError, InvalidParameter, UnknownName
+from nousmem.evaluation.updates import UpdateMarks
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Judgements", "Measure", "RelevantRanks", "evaluate", "parse_measures", "per_query"]
+__all__ = [
+    "Judgements",
+    "Measure",
+    "WatchedRanks",
+    "check_marked",
+    "evaluate",
+    "parse_measures",
+    "per_query",
+    "query_means",
+]
 
 Floats = NDArray[np.float64]
 
+_NOWHERE: Final = np.iinfo(np.int64).max
+
 _NEEDS_CUTOFF: Final = {"nDCG": False, "AP": False, "RR": False}
-_NEEDS_CUTOFF.update(dict.fromkeys(("R", "P", "Success", "AllRel"), True))
+_NEEDS_CUTOFF.update(dict.fromkeys(("R", "P", "Success", "AllRel", "Fresh"), True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,10 @@ class Measure:
     - RR: 1 / rank of the first relevant entry. AP: mean over the relevant entries of the
       precision at their ranks.
     - Success: 1 if any relevant entry is found. AllRel: 1 if all are.
+    - Fresh: for a query whose fact was updated, 1 if the newest evidence is found and stands above
+      every outdated entry; where several entries hold the newest state, the best of them counts.
+      An outdated entry that was not returned is no obstacle. Queries without such marks (see
+      `UpdateMarks`) have no value, and means are over the others.
 
     Binary measures count a judged relevance of 1 or more as relevant.
     """
@@ -63,6 +80,11 @@ class Measure:
         if not re.fullmatch(r"[1-9][0-9]*", cutoff):
             raise InvalidParameter(f"measure {spelled!r} needs a cutoff, such as {name}@10")
         return cls(name, int(cutoff))
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the measure exists for some queries only."""
+        return self.name == "Fresh"
 
     def __str__(self) -> str:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
@@ -129,22 +151,32 @@ class Judgements:
         return len(self.query_ids)
 
 
-class RelevantRanks:
-    """Turns the ranks of the relevant entries into measures, query by query.
+class WatchedRanks:
+    """Turns the ranks of the judged and the marked entries into measures, query by query.
 
     What depends on the judgements alone is worked out once, when it is made.
+
+    Attributes:
+        n_relevant: Shape (n,): relevant entries of each query.
+        ideal: By cutoff of nDCG, shape (n,): the gain of the best ranking.
     """
 
-    def __init__(self, judgements: Judgements, measures: Sequence[Measure]) -> None:
+    def __init__(
+        self,
+        judgements: Judgements,
+        measures: Sequence[Measure],
+        marks: UpdateMarks | None = None,
+    ) -> None:
         self._judgements = judgements
         self._measures = tuple(measures)
+        self._marks = UpdateMarks.none() if marks is None else marks
         n = len(judgements)
-        self._n_relevant = np.bincount(judgements.query_index, minlength=n).astype(np.float64)
+        self.n_relevant = np.bincount(judgements.query_index, minlength=n).astype(np.float64)
         descending = np.lexsort((-judgements.gains, judgements.query_index))
         gains = judgements.gains[descending]
-        starts = np.concatenate([[0], np.cumsum(self._n_relevant)[:-1]]).astype(np.intp)
+        starts = np.concatenate([[0], np.cumsum(self.n_relevant)[:-1]]).astype(np.intp)
         places = np.arange(len(gains)) - starts[judgements.query_index] + 1
-        self._ideal = {
+        self.ideal = {
             measure.cutoff: self._sum(gains / np.log2(places + 1), _within(places, measure.cutoff))
             for measure in measures
             if measure.name == "nDCG"
@@ -154,16 +186,23 @@ class RelevantRanks:
         """Return the measures, shape (measures, queries).
 
         Args:
-            ranks: Shape (m,): rank from 1 of each judged entry, 0 where it was not returned.
+            ranks: Shape (m + u,): rank from 1 of each judged entry, then of each marked one; 0
+                where it was not returned.
         """
-        return np.stack([self._value(measure, ranks) for measure in self._measures])
+        judged, marked = np.split(ranks, [len(self._judgements.gains)])
+        return np.stack(
+            [
+                self._fresh(measure, marked) if measure.is_partial else self._value(measure, judged)
+                for measure in self._measures
+            ]
+        )
 
     def _value(self, measure: Measure, ranks: NDArray[np.integer]) -> Floats:
         found = _within(ranks, measure.cutoff)
         match measure.name:
             case "nDCG":
                 discounted = self._judgements.gains / np.log2(np.maximum(ranks, 1) + 1)
-                return self._sum(discounted, found) / self._ideal[measure.cutoff]
+                return self._sum(discounted, found) / self.ideal[measure.cutoff]
             case "RR":
                 best = np.zeros(len(self._judgements))
                 shares = np.where(found, 1.0 / np.maximum(ranks, 1), 0.0)
@@ -177,13 +216,13 @@ class RelevantRanks:
     def _from_count(self, measure: Measure, count: Floats) -> Floats:
         match measure.name:
             case "R":
-                return count / self._n_relevant
+                return count / self.n_relevant
             case "P":
                 return count / (measure.cutoff or 1)
             case "Success":
                 return (count > 0).astype(np.float64)
             case _:
-                return (count == self._n_relevant).astype(np.float64)
+                return (count == self.n_relevant).astype(np.float64)
 
     def _average_precision(self, ranks: NDArray[np.integer], found: NDArray[np.bool_]) -> Floats:
         queries, places = self._judgements.query_index[found], ranks[found]
@@ -192,7 +231,17 @@ class RelevantRanks:
         per_query = np.bincount(queries, minlength=len(self._judgements))
         starts = np.concatenate([[0], np.cumsum(per_query)[:-1]])
         nth = np.arange(len(queries)) - starts[queries] + 1
-        return _total(queries, nth / places, len(self._judgements)) / self._n_relevant
+        return _total(queries, nth / places, len(self._judgements)) / self.n_relevant
+
+    def _fresh(self, measure: Measure, ranks: NDArray[np.integer]) -> Floats:
+        queries, newest = self._marks.query_index, self._marks.newest
+        places = np.where(ranks > 0, ranks, _NOWHERE)
+        best = np.full((2, len(self._judgements)), _NOWHERE)
+        np.minimum.at(best, (newest.astype(np.intp), queries), places)
+        fresh = np.full(len(self._judgements), np.nan)
+        outdated_at, newest_at = best[:, queries]
+        fresh[queries] = (newest_at <= (measure.cutoff or 0)) & (newest_at < outdated_at)
+        return fresh
 
     def _sum(self, values: Floats, where: NDArray[np.bool_]) -> Floats:
         kept = np.where(where, values, 0.0)
@@ -208,8 +257,31 @@ def _within(ranks: NDArray[np.integer], cutoff: int | None) -> NDArray[np.bool_]
     return found if cutoff is None else found & (ranks <= cutoff)
 
 
+def query_means(values: Floats) -> Floats:
+    """Return the means over the last axis, over the queries a measure exists for; NaN for none."""
+    means = np.array(values.mean(axis=-1))
+    for at in map(tuple, np.argwhere(np.isnan(means))):
+        exists = values[at][~np.isnan(values[at])]
+        if len(exists):
+            means[at] = exists.mean()
+    return means
+
+
+def check_marked(marks: UpdateMarks) -> None:
+    """Raise InvalidParameter where there is no query that Fresh exists for."""
+    if not marks.n_queries:
+        raise InvalidParameter(
+            "Fresh needs queries whose metadata has the lists newest and outdated (entry ids), "
+            "and none of these queries does: leave Fresh out"
+        )
+
+
 def per_query(
-    run: pd.DataFrame, qrels: pd.DataFrame, measures: Sequence[str | Measure]
+    run: pd.DataFrame,
+    qrels: pd.DataFrame,
+    measures: Sequence[str | Measure],
+    *,
+    queries: Sequence[Query] | None = None,
 ) -> pd.DataFrame:
     """Return the measures of every judged query, one query a row.
 
@@ -218,27 +290,40 @@ def per_query(
             does not matter.
         qrels: Columns query_id, doc_id, relevance.
         measures: As they are spelled, such as "nDCG@10".
+        queries: The corpus's queries; Fresh needs them, other measures do not.
 
     Returns:
         Columns: query_id; one column for each measure, by its spelling. A query without any
-        relevant entry is left out; one that the run lacks has 0.
+        relevant entry is left out; one that the run lacks has 0. Fresh is NaN for queries whose
+        fact was not updated.
 
     Raises:
-        InvalidParameter: the run lacks a column, or lists an entry twice for a query.
+        InvalidParameter: the run lacks a column, or lists an entry twice for a query; its ids are
+            numbers and those of the qrels text, or the reverse; Fresh is asked for without
+            `queries`.
     """
     import pandas as pd
 
     parsed = parse_measures(measures)
+    partial = next((measure for measure in parsed if measure.is_partial), None)
+    if partial is not None and queries is None:
+        raise InvalidParameter(f"{partial} reads the marks of queries: add queries=corpus.queries")
     judgements = Judgements.of(qrels)
-    ranks = _ranks_in(run, judgements)
-    values = RelevantRanks(judgements, parsed).values(ranks)
+    marks = UpdateMarks.of(queries or (), judgements.query_ids)
+    _check_ids_can_meet(run, qrels)
+    ranks = _ranks_in(run, judgements, marks)
+    values = WatchedRanks(judgements, parsed, marks).values(ranks)
     columns: dict[str, object] = {"query_id": list(judgements.query_ids)}
     columns.update((str(measure), row) for measure, row in zip(parsed, values, strict=True))
     return pd.DataFrame(columns)
 
 
 def evaluate(
-    run: pd.DataFrame, qrels: pd.DataFrame, measures: Sequence[str | Measure]
+    run: pd.DataFrame,
+    qrels: pd.DataFrame,
+    measures: Sequence[str | Measure],
+    *,
+    queries: Sequence[Query] | None = None,
 ) -> pd.DataFrame:
     """Return the measures averaged over queries, as one row.
 
@@ -246,25 +331,45 @@ def evaluate(
         run: As in `per_query`.
         qrels: As in `per_query`.
         measures: As in `per_query`.
+        queries: As in `per_query`.
 
     Returns:
         Columns: one for each measure; n_queries (queries averaged over), n_missing (of these,
         how many the run lacks: they count 0), n_excluded (queries in the qrels without a
-        relevant entry).
+        relevant entry); for Fresh@1 also n_Fresh@1 (the queries it exists for, which its mean is
+        over; NaN when there is none), and so for any cutoff.
     """
     import pandas as pd
 
-    values = per_query(run, qrels, measures)
+    values = per_query(run, qrels, measures, queries=queries)
     row: dict[str, object] = {
         name: float(values[name].mean()) for name in values.columns if name != "query_id"
     }
     row["n_queries"] = len(values)
     row["n_missing"] = len(set(values["query_id"]) - set(run["query_id"]))
     row["n_excluded"] = qrels["query_id"].nunique() - len(values)
+    for measure in parse_measures(measures):
+        if measure.is_partial:
+            row[f"n_{measure}"] = int(values[str(measure)].notna().sum())
     return pd.DataFrame([row])
 
 
-def _ranks_in(run: pd.DataFrame, judgements: Judgements) -> NDArray[np.int64]:
+def _check_ids_can_meet(run: pd.DataFrame, qrels: pd.DataFrame) -> None:
+    from pandas.api.types import is_numeric_dtype
+
+    if run.empty or qrels.empty:
+        return
+    for column in [name for name in ("query_id", "doc_id") if name in run.columns]:
+        kinds = [is_numeric_dtype(table[column].dtype) for table in (run, qrels)]
+        if kinds[0] != kinds[1]:
+            first, second = ("numbers" if kind else "text" for kind in kinds)
+            raise InvalidParameter(
+                f"{column} is {first} in the run and {second} in the qrels, so that nothing would "
+                f"match: make both text, as in run.astype({{{column!r}: str}})"
+            )
+
+
+def _ranks_in(run: pd.DataFrame, judgements: Judgements, marks: UpdateMarks) -> NDArray[np.int64]:
     missing = {"query_id", "doc_id", "score"} - set(run.columns)
     if missing:
         raise InvalidParameter(f"the run lacks the columns {', '.join(sorted(missing))}")
@@ -282,11 +387,12 @@ def _ranks_in(run: pd.DataFrame, judgements: Judgements) -> NDArray[np.int64]:
             ordered["query_id"], ordered["doc_id"], places, strict=True
         )
     }
-    queries: list[int] = judgements.query_index.tolist()
+    queries: list[int] = [*judgements.query_index.tolist(), *marks.query_index.tolist()]
+    doc_ids = (*judgements.doc_ids, *marks.doc_ids)
     return np.array(
         [
             rank_of.get((judgements.query_ids[at], doc_id), 0)
-            for at, doc_id in zip(queries, judgements.doc_ids, strict=True)
+            for at, doc_id in zip(queries, doc_ids, strict=True)
         ],
         dtype=np.int64,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,16 @@ from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import Judgements
 from nousmem.evaluation.progress import progress_bar
-from nousmem.scoring import Floats, epoch_seconds
+from nousmem.evaluation.updates import UpdateMarks
+from nousmem.scoring import (
+    Floats,
+    Scoring,
+    age_hours,
+    decay_under,
+    epoch_seconds,
+    recency,
+    relevance_under,
+)
 from nousmem.search import MIN_POOL, Search
 from nousmem.stores import Store, open_store
 
@@ -37,11 +46,13 @@ class CandidatePool:
     """For each query, its candidates' ids."""
     ranks: NDArray[np.int64]
     """Shape (legs, n, c): rank from 1 in each leg, 0 where absent or padding."""
-    text_scores: Floats
-    """Shape (n, c): the text leg's score, 0 where absent."""
+    leg_scores: Floats
+    """Shape (legs, n, c): the leg's own score, NaN where absent or padding."""
     importance: Floats
     """Shape (n, c)."""
     last_accessed: NDArray[np.int64]
+    """Shape (n, c): whole seconds since 1970."""
+    created: NDArray[np.int64]
     """Shape (n, c): whole seconds since 1970."""
     evergreen: NDArray[np.bool_]
     """Shape (n, c)."""
@@ -49,17 +60,37 @@ class CandidatePool:
     """Shape (n, c): false for padding."""
     now: NDArray[np.int64]
     """Shape (n,): whole seconds since 1970."""
-    relevant_row: NDArray[np.intp]
-    """Shape (r,): query of each relevant entry that is a candidate."""
-    relevant_column: NDArray[np.intp]
-    """Shape (r,): its column."""
-    relevant_judgement: NDArray[np.intp]
-    """Shape (r,): its place in `judgements`."""
+    marks: UpdateMarks
+    """The newest and the outdated entries of the queries whose fact was updated."""
+    watched_query: NDArray[np.intp]
+    """Shape (w,): the query of each entry whose rank the measures need: those of `judgements`,
+    then those of `marks`."""
+    watched_column: NDArray[np.intp]
+    """Shape (w,): its column, -1 where it is not a candidate."""
     excluded: Mapping[str, int] = field(default_factory=dict[str, int])
     """Queries that cannot be measured, by reason."""
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    def relevance_under(self, scoring: Scoring) -> Floats:
+        """Return relevance before decay, shape (n, c); NaN where there is no candidate."""
+        return relevance_under(scoring, self.ranks, self.leg_scores)
+
+    def decay_under(self, scoring: Scoring) -> Floats:
+        """Return the share of relevance that age leaves, shape (n, c)."""
+        return decay_under(
+            scoring,
+            last_accessed=self.last_accessed,
+            created=self.created,
+            now=self.now[:, np.newaxis],
+            evergreen=self.evergreen,
+        )
+
+    def recency_under(self, scoring: Scoring) -> Floats:
+        """Return the recency term, shape (n, c)."""
+        hours = age_hours(self.last_accessed, self.now[:, np.newaxis])
+        return recency(hours, recency_lambda=scoring.recency_lambda)
 
 
 def load_partition(
@@ -185,38 +216,40 @@ def _packed(
 ) -> CandidatePool:
     n, c = len(queries), max((len(one) for one in candidates), default=0)
     ranks = np.zeros((len(LEGS), n, c), dtype=np.int64)
-    text_scores, importance = np.zeros((n, c)), np.zeros((n, c))
-    last_accessed = np.zeros((n, c), dtype=np.int64)
+    leg_scores, importance = np.full(ranks.shape, np.nan), np.zeros((n, c))
+    last_accessed, created = np.zeros((2, n, c), dtype=np.int64)
     evergreen, present = np.zeros((n, c), dtype=bool), np.zeros((n, c), dtype=bool)
     for row, one in enumerate(candidates):
         filled = slice(0, len(one))
         ranks[:, row, filled] = one.ranks
-        text_scores[row, filled] = np.nan_to_num(one.leg_scores[0])
+        leg_scores[:, row, filled] = one.leg_scores
         importance[row, filled] = one.importance
         last_accessed[row, filled] = one.last_accessed
+        created[row, filled] = one.created
         evergreen[row, filled] = one.evergreen
         present[row, filled] = True
+    marks = UpdateMarks.of(queries, judgements.query_ids)
     columns = [{entry.id: at for at, entry in enumerate(one.entries)} for one in candidates]
-    rows: list[int] = judgements.query_index.tolist()
-    located = [
-        (row, columns[row][doc_id], at)
-        for at, (row, doc_id) in enumerate(zip(rows, judgements.doc_ids, strict=True))
-        if doc_id in columns[row]
-    ]
-    places = np.array(located, dtype=np.intp).reshape(-1, 3)
+    watched_query = np.concatenate([judgements.query_index, marks.query_index])
+    watched: Iterable[tuple[int, str]] = zip(
+        watched_query.tolist(), (*judgements.doc_ids, *marks.doc_ids), strict=True
+    )
     return CandidatePool(
         queries=tuple(queries),
         judgements=judgements,
         doc_ids=tuple(tuple(entry.id for entry in one.entries) for one in candidates),
         ranks=ranks,
-        text_scores=text_scores,
+        leg_scores=leg_scores,
         importance=importance,
         last_accessed=last_accessed,
+        created=created,
         evergreen=evergreen,
         present=present,
         now=np.array([epoch_seconds(query.now) for query in queries], dtype=np.int64),
-        relevant_row=places[:, 0],
-        relevant_column=places[:, 1],
-        relevant_judgement=places[:, 2],
+        marks=marks,
+        watched_query=watched_query,
+        watched_column=np.array(
+            [columns[row].get(doc_id, -1) for row, doc_id in watched], dtype=np.intp
+        ),
         excluded=excluded,
     )

@@ -15,7 +15,7 @@ import numpy as np
 from nousmem.corpora import Corpus
 from nousmem.errors import InvalidParameter, UnknownName
 from nousmem.evaluation.comparison import paired_interval
-from nousmem.evaluation.measures import Measure
+from nousmem.evaluation.measures import Measure, query_means
 from nousmem.evaluation.pools import CandidatePool
 from nousmem.evaluation.validation import CrossValidation, cross_validate
 from nousmem.scope import SCOPE_FIELDS
@@ -37,7 +37,7 @@ class SweepResult:
     settings: tuple[Scoring, ...]
     measures: tuple[Measure, ...]
     values: Floats
-    """Shape (settings, measures, queries)."""
+    """Shape (settings, measures, queries); NaN where Fresh does not exist for a query."""
     candidates: CandidatePool
     retrieval: Mapping[str, Any]
     """How the candidates were retrieved: store, embedder (fingerprint), legs, pool, as_of."""
@@ -59,9 +59,10 @@ class SweepResult:
         """One setting a row, in the order of the grid.
 
         Columns: the parameters varied; half_life_days beside decay_lambda (infinite: no decay);
-        one column for each measure, averaged over queries; n_queries.
+        one column for each measure, averaged over queries; n_queries; for Fresh@1 also n_Fresh@1,
+        the queries it exists for, which its mean is over.
         """
-        return self._table(self.values.mean(axis=2), self.n_queries)
+        return self._table(self.values)
 
     def by(self, attribute: str = "category") -> pd.DataFrame:
         """Return the measures of each group of queries, one setting and group a row.
@@ -81,7 +82,7 @@ class SweepResult:
         tables: list[pd.DataFrame] = []
         for label in sorted(set(labels)):
             chosen = np.array([one == label for one in labels])
-            table = self._table(self.values[:, :, chosen].mean(axis=2), int(chosen.sum()))
+            table = self._table(self.values[:, :, chosen])
             table.insert(0, attribute, label)
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
@@ -109,6 +110,8 @@ class SweepResult:
     def values_of(self, measure: str | Measure) -> Floats:
         """Return one measure of every query under every setting, shape (settings, queries).
 
+        Fresh is NaN for queries whose fact was not updated.
+
         Raises:
             InvalidParameter: it was not measured.
         """
@@ -130,7 +133,7 @@ class SweepResult:
 
     def best_index(self, measure: str | Measure) -> int:
         """Return the row of `frame` with the highest mean; of equals, the first."""
-        return int(self.values_of(measure).mean(axis=1).argmax())
+        return int(query_means(self.values_of(measure)).argmax())
 
     def best(self, measure: str | Measure) -> Scoring:
         """Return the setting with the highest mean of a measure; of equals, the first.
@@ -153,16 +156,17 @@ class SweepResult:
 
         Returns:
             Columns: as in `frame`, and difference (of `measure`, to the baseline), low, high
-            (its 95 % interval, paired over queries).
+            (its 95 % interval, paired over the queries that the measure exists for).
         """
         column = self._column(measure)
-        means = self.values[:, column].mean(axis=1)
+        means = query_means(self.values[:, column])
         order = np.argsort(-means, kind="stable")[:top]
         against = self.baseline_index() if baseline is None else baseline
         table = self.frame.iloc[order].reset_index(drop=True)
+        exists = ~np.isnan(self.values[against, column])
+        base = self.values[against, column, exists]
         intervals = [
-            paired_interval(self.values[at, column], self.values[against, column], seed=seed)
-            for at in order
+            paired_interval(self.values[at, column, exists], base, seed=seed) for at in order
         ]
         table["difference"] = [interval.difference for interval in intervals]
         table["low"] = [interval.low for interval in intervals]
@@ -176,9 +180,13 @@ class SweepResult:
             (
                 at
                 for at, setting in enumerate(self.settings)
-                if setting.decay_lambda == default.decay_lambda
-                and setting.weights() == default.weights()
-                and setting.rrf_k == default.rrf_k
+                if setting.replace(
+                    w_recency=None
+                    if setting.recency_weight() == default.recency_weight()
+                    else setting.w_recency,
+                    recency_lambda=default.recency_lambda,
+                )
+                == default
             ),
             0,
         )
@@ -204,6 +212,7 @@ class SweepResult:
             rows += [
                 (query.query_id, ids[column], float(own[column]), rank)
                 for rank, column in enumerate(score_order(own).tolist(), 1)
+                if own[column] > -np.inf
             ]
         return pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "rank"])
 
@@ -255,8 +264,10 @@ class SweepResult:
             f"scored in {self.seconds['score']:.1f} s)"
         )
 
-    def _table(self, means: Floats, n_queries: int) -> pd.DataFrame:
+    def _table(self, values: Floats) -> pd.DataFrame:
         import pandas as pd
+
+        means = query_means(values)
 
         columns: dict[str, Any] = {}
         for name in self.parameters:
@@ -268,7 +279,10 @@ class SweepResult:
                 columns["half_life_days"] = [half_life_days(rate) for rate in columns[name]]
         for at, measure in enumerate(self.measures):
             columns[str(measure)] = means[:, at]
-        columns["n_queries"] = [n_queries] * len(self.settings)
+        columns["n_queries"] = [values.shape[2]] * len(self.settings)
+        for at, measure in enumerate(self.measures):
+            if measure.is_partial:
+                columns[f"n_{measure}"] = (~np.isnan(values[:, at])).sum(axis=1)
         return pd.DataFrame(columns)
 
     def _labels(self, attribute: str) -> list[str]:

@@ -1,14 +1,16 @@
 """Many settings over the same candidates: retrieve once, score again for each setting.
 
 The formulas are those of `nousmem.scoring`, called with arrays over all queries, so that a
-setting ranks here as it does in `Search`.
+setting ranks here as it does in `Search`. Two engines give the same bytes: NumPy, and where numba
+is installed a compiled one, which is worth its start for large grids.
 """
 
 from __future__ import annotations
 
+import importlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +18,34 @@ from numpy.typing import NDArray
 from nousmem.corpora import Corpus
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
+from nousmem.errors import MissingDependency, UnknownName
 from nousmem.evaluation.grids import grid_settings
-from nousmem.evaluation.measures import Measure, RelevantRanks, parse_measures
+from nousmem.evaluation.measures import Measure, WatchedRanks, check_marked, parse_measures
 from nousmem.evaluation.pools import CandidatePool, retrieve_pool
 from nousmem.evaluation.progress import progress_bar
 from nousmem.evaluation.results import SweepResult
+from nousmem.evaluation.updates import UpdateMarks
 from nousmem.scoring import (
+    DECAY_PARAMETERS,
+    RECENCY_PARAMETERS,
+    RELEVANCE_PARAMETERS,
     Floats,
     Scoring,
-    age_hours,
     composite,
-    decay,
-    fused_relevance,
-    recency,
 )
 from nousmem.stores import Store
 
-__all__ = ["pool_scores", "relevant_ranks", "score_settings", "sweep"]
+__all__ = ["Engine", "pool_scores", "score_settings", "sweep", "watched_ranks"]
 
 DEFAULT_MEASURES = ("nDCG@10", "R@10", "RR")
+
+Engine = Literal["auto", "numba", "numpy"]
+
+_WORTH_COMPILING: Final = 200_000_000
+"""Candidates scored, over all settings, from which "auto" takes numba: NumPy needs about 2 s."""
+
+_CACHED_TABLES: Final = 16
+"""Tables of each kind that `pool_scores` keeps, 8 bytes a candidate each."""
 
 
 def sweep(
@@ -48,9 +59,13 @@ def sweep(
     legs: Sequence[str] | None = None,
     pool: int | None = None,
     as_of: bool = True,
+    engine: Engine = "auto",
     progress: bool = False,
 ) -> SweepResult:
     """Measure every setting of a grid on the judged queries of a corpus.
+
+    Every query's measures are kept: settings · measures · queries · 8 bytes, so 480 MB for 10,000
+    settings, three measures and 2,000 queries.
 
     Args:
         corpus: Entries, queries and qrels. Queries without a relevant entry are left out and
@@ -64,14 +79,20 @@ def sweep(
         pool: Entries read from each leg; None is 30.
         as_of: Whether entries later than a query's `as_of` are invisible to it. The result says
             when this is off.
+        engine: As in `score_settings`.
         progress: Show progress bars.
 
     Raises:
-        InvalidParameter: the grid or the measures are not valid; checked before any work.
-        UnknownName: a measure, a store, an embedder or a leg that there is none of.
+        InvalidParameter: the grid or the measures are not valid, or Fresh is asked for and no
+            query is marked; checked before any work.
+        UnknownName: a measure, a store, an embedder, a leg or an engine that there is none of.
+        MissingDependency: the engine is "numba", which is not installed.
     """
     names, settings = grid_settings(grid, base=scoring)
     parsed = parse_measures(measures)
+    if any(measure.name == "Fresh" for measure in parsed):
+        check_marked(UpdateMarks.of(corpus.queries, [q.query_id for q in corpus.queries]))
+    _check_engine(engine)
     opened = open_embedder(embedder)
     started = time.perf_counter()
     candidates = retrieve_pool(
@@ -84,7 +105,7 @@ def sweep(
         progress=progress,
     )
     retrieved = time.perf_counter()
-    values = score_settings(candidates, settings, parsed, progress=progress)
+    values = score_settings(candidates, settings, parsed, engine=engine, progress=progress)
     return SweepResult(
         corpus=corpus,
         parameters=tuple(names),
@@ -111,75 +132,121 @@ def score_settings(
     settings: Sequence[Scoring],
     measures: Sequence[Measure],
     *,
+    engine: Engine = "auto",
     progress: bool = False,
 ) -> Floats:
     """Return every measure of every query under every setting.
 
+    Args:
+        pool: The candidates.
+        settings: What is tried.
+        measures: What is measured.
+        engine: "numpy"; "numba", compiled, many times as fast, and slow to start (a second, and
+            several where nothing is cached yet: see `nousmem.evaluation.kernel`); "auto" takes
+            numba when it is installed and there is enough to do. The results are the same.
+        progress: Show a progress bar.
+
     Returns:
-        Shape (settings, measures, queries).
+        Shape (settings, measures, queries); NaN where a measure does not exist for a query.
+
+    Raises:
+        InvalidParameter: Fresh is asked for and no query of the pool is marked.
+        UnknownName: there is no such engine.
+        MissingDependency: the engine is "numba", which is not installed.
     """
-    ranks_to_values = RelevantRanks(pool.judgements, measures)
-    values = np.empty((len(settings), len(measures), len(pool)))
+    _check_engine(engine)
+    if any(measure.name == "Fresh" for measure in measures):
+        check_marked(pool.marks)
+    work = len(settings) * pool.present.size
     with progress_bar(len(settings), "settings", show=progress) as advance:
+        if engine == "numba" or (engine == "auto" and work > _WORTH_COMPILING and _has_numba()):
+            from nousmem.evaluation.kernel import kernel_values
+
+            return kernel_values(pool, settings, measures, advance=advance)
+        ranks_to_values = WatchedRanks(pool.judgements, measures, pool.marks)
+        values = np.empty((len(settings), len(measures), len(pool)))
         for at, scores in enumerate(pool_scores(pool, settings)):
-            values[at] = ranks_to_values.values(relevant_ranks(pool, scores))
+            values[at] = ranks_to_values.values(watched_ranks(pool, scores))
             advance(1)
-    return values
+        return values
 
 
 def pool_scores(pool: CandidatePool, settings: Iterable[Scoring]) -> Iterator[Floats]:
     """Yield the composite scores under each setting, shape (queries, candidates).
 
-    Padding scores -inf. What settings share (fusion at one k, decay at one rate) is computed
-    once.
+    Where there is no candidate the score is -inf. What settings share (relevance, decay, recency)
+    is computed once, as long as it is not too much to keep.
     """
-    hours = age_hours(pool.last_accessed, pool.now[:, np.newaxis])
-    relevance_at: dict[float, Floats] = {}
-    share_at: dict[float, Floats] = {}
-    decayed_at: dict[tuple[float, float], Floats] = {}
-    recency_at: dict[float, Floats] = {}
+    relevance = _remembered(pool.relevance_under, RELEVANCE_PARAMETERS)
+    decay = _remembered(pool.decay_under, DECAY_PARAMETERS)
+    recency = _remembered(pool.recency_under, RECENCY_PARAMETERS)
     for scoring in settings:
-        k, rate, recency_rate = scoring.rrf_k, scoring.decay_lambda, scoring.recency_lambda
-        if (k, rate) not in decayed_at:
-            if k not in relevance_at:
-                relevance_at[k] = fused_relevance(pool.ranks, pool.text_scores, k=k)
-            if rate not in share_at:
-                share_at[rate] = decay(hours, decay_lambda=rate, evergreen=pool.evergreen)
-            decayed_at[k, rate] = relevance_at[k] * share_at[rate]
-        if recency_rate not in recency_at:
-            recency_at[recency_rate] = recency(hours, recency_lambda=recency_rate)
         w_relevance, w_importance, w_recency = scoring.weights()
         scores = composite(
-            decayed_at[k, rate],
+            relevance(scoring) * decay(scoring),
             pool.importance,
-            recency_at[recency_rate],
+            recency(scoring),
             w_relevance=w_relevance,
             w_importance=w_importance,
             w_recency=w_recency,
         )
-        yield np.where(pool.present, scores, -np.inf)
+        yield np.where(np.isnan(scores), -np.inf, scores)
 
 
-def relevant_ranks(pool: CandidatePool, scores: Floats) -> NDArray[np.int64]:
-    """Return the rank from 1 of every judged entry, 0 where it is not a candidate.
+def watched_ranks(pool: CandidatePool, scores: Floats) -> NDArray[np.int64]:
+    """Return the rank from 1 of every watched entry, 0 where it is not a candidate.
 
     A rank is one more than the number of candidates that score higher, or equal with a greater
     doc_id; nothing is sorted.
 
     Args:
         pool: The candidates.
-        scores: Shape (queries, candidates).
+        scores: Shape (queries, candidates), -inf where there is no candidate.
 
     Returns:
-        Shape (judgements,).
+        Shape (w,): the judged entries, then the marked ones.
     """
-    rows, columns = pool.relevant_row, pool.relevant_column
+    rows, columns = pool.watched_query, pool.watched_column
+    if not scores.shape[1]:
+        return np.zeros(len(rows), dtype=np.int64)
     own = scores[rows, columns][:, np.newaxis]
     others = scores[rows]
     ahead = (others > own).sum(axis=1)
     places: NDArray[np.intp] = np.arange(scores.shape[1], dtype=np.intp)
     before = places < columns[:, np.newaxis]
     tied = np.logical_and(others == own, before).sum(axis=1)
-    ranks = np.zeros(len(pool.judgements.gains), dtype=np.int64)
-    ranks[pool.relevant_judgement] = 1 + ahead + tied
-    return ranks
+    ranked = (columns >= 0) & (own[:, 0] > -np.inf)
+    return np.where(ranked, 1 + ahead + tied, 0)
+
+
+def _remembered(
+    table: Callable[[Scoring], Floats], parameters: tuple[str, ...]
+) -> Callable[[Scoring], Floats]:
+    """Return `table` with its latest results kept by the parameters they depend on."""
+    kept: dict[tuple[object, ...], Floats] = {}
+
+    def remembered(scoring: Scoring) -> Floats:
+        key = tuple(getattr(scoring, name) for name in parameters)
+        found = kept.pop(key, None)
+        kept[key] = table(scoring) if found is None else found
+        if len(kept) > _CACHED_TABLES:
+            del kept[next(iter(kept))]
+        return kept[key]
+
+    return remembered
+
+
+def _check_engine(engine: str) -> None:
+    if engine not in get_args(Engine):
+        raise UnknownName("engine", engine, get_args(Engine))
+    if engine == "numba" and not _has_numba():
+        raise MissingDependency("numba", extra="fast", purpose="the compiled sweep engine")
+
+
+def _has_numba() -> bool:
+    # A numba that does not fit the NumPy beside it is found, and fails only when it is imported.
+    try:
+        importlib.import_module("numba")
+    except ImportError:
+        return False
+    return True

@@ -25,7 +25,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """Each fold's queries measured under the setting that was best on the other folds."""
+    """Each fold's queries measured under the setting that was best on the other folds.
+
+    Only the queries that the measure exists for; n of them.
+    """
 
     measure: Measure
     chosen: tuple[Scoring, ...]
@@ -105,12 +108,16 @@ def cross_validate(
         InvalidParameter: fewer than two folds or more than groups; the measure was not measured.
     """
     values = swept.values_of(measure)
-    groups = query_groups(swept.corpus, swept.candidates.queries)
+    exists = ~np.isnan(values[0])
+    queries = [swept.candidates.queries[at] for at in np.flatnonzero(exists)]
+    if len(queries) < len(exists):
+        values = values[:, exists]
+    groups = query_groups(swept.corpus, queries)
     fold = fold_of(groups, folds=folds, seed=seed)
     chosen = [int(values[:, fold != number].mean(axis=1).argmax()) for number in range(folds)]
     held_out = values[np.asarray(chosen)[fold], np.arange(values.shape[1])]
     against = values[swept.baseline_index() if baseline is None else baseline]
-    ids = [query.query_id for query in swept.candidates.queries]
+    ids = [query.query_id for query in queries]
     order = sorted(range(len(ids)), key=ids.__getitem__)
     resampled = [groups[at] for at in order] if len(set(groups)) >= 10 else None
     own, base = held_out[order], against[order]

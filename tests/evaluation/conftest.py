@@ -27,7 +27,8 @@ def _small_corpus(*, seed: int = 0, partition_field: str | None = None) -> nm.Co
             importance=round(float(rng.random()), 2),
             evergreen=bool(rng.random() < 0.15),
             user_id=users[at % 3],
-            created_at=NOW - timedelta(days=float(rng.integers(1, 400))),
+            created_at=(created := NOW - timedelta(days=float(rng.integers(1, 400)))),
+            last_accessed_at=min(NOW, created + timedelta(days=at % 5 * 9)),
         )
         for at in range(120)
     ]
@@ -39,6 +40,7 @@ def _small_corpus(*, seed: int = 0, partition_field: str | None = None) -> nm.Co
             scope=nm.Scope(user_id=users[at % 3]),
             category=("fact", "update")[at % 2],
             as_of=NOW - timedelta(days=int(rng.integers(0, 60))) if at % 4 == 0 else None,
+            metadata=_marks(entries[at % 3 :: 3], at) if at % 2 else {},
         )
         for at in range(24)
     ]
@@ -57,6 +59,12 @@ def _small_corpus(*, seed: int = 0, partition_field: str | None = None) -> nm.Co
         card=Card("Small", licence="MIT", source="made up", synthetic=True),
         partition_field=partition_field,
     )
+
+
+def _marks(own: list[nm.Entry], at: int) -> dict[str, list[str]]:
+    """Some entries of the query's user, taken to be states of one fact."""
+    ids = [entry.id for entry in own[at % 5 :: 3]]
+    return {"newest": ids[:2], "outdated": ids[2:6]}
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.evaluation.sweeps import pool_scores, relevant_ranks
+from nousmem.evaluation import sweeps
+from nousmem.evaluation.sweeps import pool_scores, watched_ranks
 
 MEASURES = ["nDCG@10", "R@5", "RR", "AP"]
+EVERY_MEASURE = [*MEASURES, "nDCG", "RR@3", "AP@5", "P@5", "Success@1", "AllRel@5", "Fresh@3"]
 EMBEDDER = nm.open_embedder("hashing")
 
 scorings = st.builds(
@@ -29,6 +32,11 @@ scorings = st.builds(
     w_recency=st.sampled_from([None, 0, 0.2]),
     recency_lambda=st.sampled_from([0, 0.01]),
     rrf_k=st.sampled_from([0, 5, 60]),
+    fusion=st.sampled_from(["rrf", "rrf_raw", "convex"]),
+    w_text=st.sampled_from([1, 0.3, 0]),
+    w_vector=st.sampled_from([1, 2.5]),
+    decay_curve=st.sampled_from(["exponential", "hyperbolic", "power", "step"]),
+    decay_clock=st.sampled_from(["last_access", "creation"]),
 )
 
 
@@ -51,19 +59,77 @@ def test_sweep_and_search_rank_identically(corpus: nm.Corpus, url: str, embedder
     holds()
 
 
-def test_measures_of_a_sweep_are_those_of_its_runs(corpus: nm.Corpus) -> None:
-    grid = {"decay_lambda": [1e-5, 0.05], "rrf_k": [0, 60], "w_relevance": [-0.5, 1]}
-    swept = ev.sweep(corpus, store="memory", embedder=EMBEDDER, grid=grid, measures=MEASURES)
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_measures_of_a_sweep_are_those_of_its_runs(corpus: nm.Corpus, engine) -> None:
+    pytest.importorskip(engine)
+    grid = {
+        "decay_lambda": [1e-5, 0.05],
+        "decay_clock": ["last_access", "creation"],
+        "rrf_k": [0, 60],
+        "w_relevance": [-0.5, 1],
+        "w_vector": [0, 1],
+    }
+    swept = ev.sweep(
+        corpus,
+        store="memory",
+        embedder=EMBEDDER,
+        grid=grid,
+        measures=EVERY_MEASURE,
+        engine=engine,
+    )
     for at in range(len(swept.settings)):
-        expected = ev.evaluate(swept.run(at), corpus.qrels, MEASURES).iloc[0]
-        for measure in MEASURES:
-            assert swept.frame[measure][at] == pytest.approx(expected[measure], abs=1e-12)
+        run = swept.run(at)
+        expected = ev.per_query(run, corpus.qrels, EVERY_MEASURE, queries=corpus.queries)
+        found = swept.per_query(at).set_index("query_id").loc[expected["query_id"]]
+        for measure in EVERY_MEASURE:
+            np.testing.assert_array_equal(found[measure], expected[measure])
+        means = ev.evaluate(run, corpus.qrels, EVERY_MEASURE, queries=corpus.queries).iloc[0]
+        for measure in [*EVERY_MEASURE, "n_Fresh@3"]:
+            assert swept.frame[measure][at] == pytest.approx(means[measure], abs=1e-12)
+
+
+def test_a_leg_that_weighs_nothing_is_not_read(corpus: nm.Corpus) -> None:
+    def swept(grid: dict, legs: list[str] | None = None) -> ev.SweepResult:
+        return ev.sweep(
+            corpus, store="memory", embedder=EMBEDDER, grid=grid, measures=MEASURES, legs=legs
+        )
+
+    for fusion in ("rrf", "rrf_raw", "convex"):
+        for removed, left in (("w_vector", "text"), ("w_text", "vector")):
+            weightless = swept({removed: [0], "fusion": [fusion]})
+            alone = swept({"fusion": [fusion]}, legs=[left])
+            pd.testing.assert_frame_equal(weightless.run(0), alone.run(0), check_exact=True)
+
+
+def test_the_baseline_is_the_setting_that_ranks_as_the_default(corpus: nm.Corpus) -> None:
+    grid = {"fusion": ["convex", "rrf"], "w_recency": [0.1, 0], "recency_lambda": [0.02]}
+    swept = ev.sweep(corpus, store="memory", grid=grid, measures=["AP"])
+    at = swept.baseline_index()
+    assert (swept.settings[at].fusion, swept.settings[at].w_recency) == ("rrf", 0)
+
+
+def test_engines_are_checked_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(nm.UnknownName, match="numpy"):
+        ev.sweep(object(), grid={}, engine="numbra")
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(nm.MissingDependency, match=r"nousmem\[fast\]"):
+        ev.sweep(object(), grid={}, engine="numba")
+
+
+def test_without_numba_a_large_sweep_is_done_by_numpy(
+    corpus: nm.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = {"rrf_k": [5, 60]}
+    expected = ev.sweep(corpus, store="memory", grid=grid, engine="numpy").frame
+    monkeypatch.setattr(sweeps, "_WORTH_COMPILING", 0)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    pd.testing.assert_frame_equal(ev.sweep(corpus, store="memory", grid=grid).frame, expected)
 
 
 def test_ranks_are_counted_as_sorting_would(corpus: nm.Corpus) -> None:
     pool = ev.retrieve_pool(corpus, store="memory", embedder=EMBEDDER)
     flat = np.where(pool.present, np.round(next(pool_scores(pool, [nm.Scoring()])), 1), -np.inf)
-    ranks = relevant_ranks(pool, flat)
+    ranks = watched_ranks(pool, flat)
     for at, doc_id in enumerate(pool.judgements.doc_ids):
         row = int(pool.judgements.query_index[at])
         ids = pool.doc_ids[row]
@@ -179,6 +245,9 @@ def test_a_grid_that_compares_two_things_at_once_warns(corpus: nm.Corpus) -> Non
         ({"rrf_k": [60, -1]}, "at least 0"),
         ({"rrf_k": [60, 60]}, "twice"),
         ({"w_relevance": ["high"]}, "finite number"),
+        ({"decay_curve": ["linear"]}, "exponential, hyperbolic"),
+        ({"fusion": [1]}, "convex"),
+        ({"w_text": [0], "w_vector": [0, 1]}, "no leg"),
         ({"decay_lambda": [0], "half_life_days": [1]}, "not both"),
     ],
 )
