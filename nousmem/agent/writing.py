@@ -1,0 +1,230 @@
+"""How an agent's memory changes: one rule each for adding, replacing and forgetting.
+
+The tools and the reflection write through these functions, so both keep the same order: nothing
+outside the scope is touched, nothing is said twice, each change is all or nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import unicodedata
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from nousmem.agent.access import MemoryAccess
+from nousmem.embeddings import embed
+from nousmem.entry import Entry
+from nousmem.errors import EntryNotFound
+from nousmem.scope import SCOPE_FIELDS
+
+__all__ = ["Change", "add", "change", "find", "remove", "undo_change"]
+
+_LOG = logging.getLogger(__name__)
+_DUPLICATES_LOOKED_AT = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one operation did to the store."""
+
+    did: Literal["added", "merged", "updated", "removed", "nothing"]
+    """"merged" is a memory said again: the entry that was there stands for both."""
+    entry: Entry
+    """The entry it was about, as it is now; after a removal, as it was."""
+    before: tuple[Entry, ...] = ()
+    """The entries that were changed or removed, as they were."""
+    after: tuple[Entry, ...] = ()
+    """The entries that were written, as they are."""
+
+
+def add(access: MemoryAccess, content: str, **values: Any) -> Change:
+    """Store a new memory, or strengthen the one that says the same.
+
+    Two memories say the same when their texts are equal, whatever their case and spacing, and
+    agent, user, namespace and type are; in the scope "session", the session as well. Then the
+    entry that is there gets the greater importance, the metadata of both (the new values
+    winning), and counts as accessed now.
+
+    Args:
+        access: Whose memory.
+        content: The text.
+        values: Further fields of Entry: type, importance, evergreen, metadata.
+
+    Raises:
+        InvalidEntry: a value is not valid.
+        EmbeddingMismatch: the store was filled by another embedder.
+    """
+    now = access.now()
+    owner = {name: getattr(access, name) for name in SCOPE_FIELDS}
+    entry = _embedded(access, Entry(content, created_at=now, **owner, **values))
+    with access.write_lock:
+        same = _said_before(access, entry)
+        if same is None:
+            access.opened_store.put([entry])
+            return Change("added", entry, after=(entry,))
+        merged = access.opened_store.update(
+            same.id,
+            now=now,
+            importance=max(same.importance, entry.importance),
+            evergreen=same.evergreen or entry.evergreen,
+            metadata={**same.metadata, **entry.metadata},
+            last_accessed_at=now,
+        )
+        return Change("merged", merged, before=(same,), after=(merged,))
+
+
+def change(access: MemoryAccess, entry_id: str, **values: Any) -> Change:
+    """Give a memory another text, importance or type.
+
+    A new text makes a new entry, with the metadata, scope and evergreen of the old one, and the
+    old one stays as history: `as_of` an earlier instant it is still found. When another memory
+    says the new text already, that one replaces the old. Other values are changed in place.
+
+    Args:
+        access: Whose memory.
+        entry_id: Which entry.
+        values: content, importance, type: only what changes.
+
+    Raises:
+        EntryNotFound: there is no such entry in scope, or it is history already.
+        InvalidEntry: a value is not valid.
+        EmbeddingMismatch: the store was filled by another embedder.
+    """
+    now = access.now()
+    with access.write_lock:
+        old = find(access, entry_id)
+        if old.superseded_at is not None:
+            raise EntryNotFound(entry_id)
+        wanted = old.replace(**values)
+        differing = {name for name in values if getattr(wanted, name) != getattr(old, name)}
+        if not differing:
+            return Change("nothing", old)
+        if "content" not in differing:
+            changed = access.opened_store.update(
+                old.id, now=now, **{name: getattr(wanted, name) for name in differing}
+            )
+            return Change("updated", changed, before=(old,), after=(changed,))
+        new = _embedded(access, _successor(wanted, now=now))
+        same = _said_before(access, new)
+        if same is not None and same.id == old.id:
+            # Case or spacing alone: nothing that history would be kept for.
+            spelled = {name: getattr(wanted, name) for name in differing}
+            vector = {"embedding": new.embedding, "embedder": new.embedder}
+            changed = access.opened_store.update(old.id, now=now, **spelled, **vector)
+            return Change("updated", changed, before=(old,), after=(changed,))
+        current = new if same is None else same
+        history = old.replace(superseded_at=now, superseded_by=current.id, updated_at=now)
+        written = (history, new) if same is None else (history,)
+        access.opened_store.put(written)
+        return Change("updated", current, before=(old,), after=written)
+
+
+def remove(access: MemoryAccess, entry_id: str) -> Change:
+    """Erase a memory, and the history it replaced.
+
+    Raises:
+        EntryNotFound: there is no such entry in scope.
+    """
+    with access.write_lock:
+        entry = find(access, entry_id)
+        gone = _with_history(access, entry)
+        access.opened_store.delete([one.id for one in gone])
+    return Change("removed", entry, before=tuple(gone))
+
+
+def find(access: MemoryAccess, entry_id: str) -> Entry:
+    """Return the entry with this id, if it is in scope; history is found, too.
+
+    Raises:
+        EntryNotFound: there is none, or it is somebody else's: the two cannot be told apart.
+    """
+    entry = access.opened_store.get(entry_id)
+    if not access.sees(entry):
+        raise EntryNotFound(entry_id)
+    return entry
+
+
+def undo_change(access: MemoryAccess, done: Change) -> bool:
+    """Put back what a change replaced or removed; return whether it could.
+
+    It cannot once an entry concerned has been changed again; accesses do not count as changes.
+    """
+    kept = {entry.id for entry in done.after}
+    with access.write_lock:
+        for entry in done.after:
+            if not _still(access, entry):
+                return False
+        for entry in done.before:
+            if entry.id not in kept and _present(access, entry.id) is not None:
+                return False
+        restored = {entry.id for entry in done.before}
+        if done.before:
+            access.opened_store.put(done.before)
+        access.opened_store.delete([one.id for one in done.after if one.id not in restored])
+    return True
+
+
+def _embedded(access: MemoryAccess, entry: Entry) -> Entry:
+    embedder = access.opened_embedder
+    if embedder is None:
+        return entry
+    try:
+        return embed([entry], embedder)[0]
+    except Exception as error:  # noqa: BLE001  # anybody's embedder; the memory is worth more
+        _LOG.warning("memory stored without a vector, the embedder failed: %s", error)
+        return entry
+
+
+def _said_before(access: MemoryAccess, entry: Entry) -> Entry | None:
+    place: dict[str, Any] = {name: getattr(entry, name) for name in SCOPE_FIELDS}
+    if access.default_search_scope != "session":
+        del place["session_id"]
+    text = _spoken(entry.content)
+    found = access.opened_store.search_text(
+        entry.content, scope=place, type=entry.type, limit=_DUPLICATES_LOOKED_AT
+    )
+    return next((one for one, _ in found if _spoken(one.content) == text), None)
+
+
+def _spoken(text: str) -> str:
+    # The form in which `find_duplicates` compares.
+    folded = unicodedata.normalize("NFC", text).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
+
+
+def _successor(wanted: Entry, *, now: datetime) -> Entry:
+    return wanted.replace(
+        id=uuid.uuid4().hex, created_at=now, updated_at=now, last_accessed_at=now, access_count=0
+    )
+
+
+def _with_history(access: MemoryAccess, entry: Entry) -> Sequence[Entry]:
+    found = {entry.id: entry}
+    waiting = [entry.id]
+    while waiting:
+        replaced = access.opened_store.list(
+            scope={"superseded_by": waiting.pop()}, include_superseded=True
+        )
+        for one in replaced:
+            if one.id not in found and access.sees(one):
+                found[one.id] = one
+                waiting.append(one.id)
+    return list(found.values())
+
+
+def _present(access: MemoryAccess, entry_id: str) -> Entry | None:
+    try:
+        return access.opened_store.get(entry_id)
+    except EntryNotFound:
+        return None
+
+
+def _still(access: MemoryAccess, entry: Entry) -> bool:
+    found = _present(access, entry.id)
+    return found is not None and all(
+        getattr(found, name) == getattr(entry, name)
+        for name in ("content", "type", "importance", "evergreen", "metadata", "superseded_by")
+    )
