@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ import pytest
 import nousmem as nm
 from nousmem.agent import MemoryAccess
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 
 
@@ -53,11 +50,6 @@ def store(request: pytest.FixtureRequest) -> nm.Store:
 @pytest.fixture
 def access(store: nm.Store, clock: Clock) -> MemoryAccess:
     return MemoryAccess(store=store, agent_id="assistant", user_id="alice", clock=clock)
-
-
-@pytest.fixture
-def golden() -> Callable[[str], Any]:
-    return lambda name: json.loads((GOLDEN / name).read_text(encoding="utf-8"))
 
 
 class BrokenEmbedder:
