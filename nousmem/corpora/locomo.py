@@ -148,6 +148,8 @@ class _Conversation:
     node: Node
     turns: tuple[_Turn, ...]
     turn_ids: frozenset[str]
+    now: datetime
+    """When the last turn was said."""
 
     @property
     def scope(self) -> Scope:
@@ -184,7 +186,7 @@ class _Question:
         return Query(
             f"{conversation.name}/q{self.number}",
             self.text,
-            now=max(turn.created_at for turn in conversation.turns),
+            now=conversation.now,
             scope=conversation.scope,
             category=self.category,
             metadata={**self.metadata, "evidence": list(self.evidence)},
@@ -221,7 +223,8 @@ def _read_conversation(node: Node, faults: Counter[str]) -> _Conversation:
     if not turns:
         raise conversation.error("the conversation has no turns")
     ids = frozenset(turn.dia_id for turn in turns)
-    return _Conversation(name, node, tuple(turns), ids)
+    now = max(turn.created_at for turn in turns)
+    return _Conversation(name, node, tuple(turns), ids, now)
 
 
 def _read_turn(node: Node, session: int, moment: datetime, faults: Counter[str]) -> _Turn:

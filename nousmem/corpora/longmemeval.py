@@ -93,7 +93,8 @@ def load_longmemeval(
             file has.
         as_of: Whether a question sees only what is dated up to it. Evidence dated later is then
             no longer judged relevant.
-        question_types: Keep these, of `QUESTION_TYPES`. None: all.
+        question_types: Keep these, of `QUESTION_TYPES`. None: all. The haystacks of others are
+            not looked at, nor are their faults counted.
         max_questions: Stop after so many questions of the file.
 
     Raises:
@@ -208,6 +209,9 @@ class _Reader:
             if (asked := node.get("question_date")) is None
             else asked.date(parse_longmemeval_date),
         )
+        if not pool and self._is_unwanted(question):
+            self.excluded[question.type] += 1
+            return
         documents = [
             document
             for session in self._sessions(node)
@@ -327,12 +331,17 @@ class _Reader:
             self.faults["evidence session dated after its question"] += len(late)
             self.faults["question with evidence dated after it"] += 1
 
+    def _is_unwanted(self, question: _Question) -> bool:
+        if self._wanted is None or question.type in self._wanted:
+            return False
+        return not question.id.endswith("_abs")
+
     def _reason_to_exclude(
         self, question: _Question, relevant: list[_Document], visible: list[_Document]
     ) -> str:
         if question.id.endswith("_abs"):
             return "abstention"
-        if self._wanted is not None and question.type not in self._wanted:
+        if self._is_unwanted(question):
             return question.type
         if question.asked is None:
             return "no date"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ __all__ = [
 
 BROKEN_OFF: Final = "the file breaks off here (truncated, or only partly downloaded?)"
 
-_CHUNK: Final = 1 << 20
+_CHUNK: Final = 1 << 17
 _EDGE: Final = 16
 _AFTER_VALUE: Final = frozenset(" \t\r\n,]")
 
@@ -145,6 +146,7 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
     _check_start(path, data)
+    _check_written(path, data)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -235,11 +237,15 @@ class _Window:
         self._text = ""
         self._position = 0
 
-    def _grow(self) -> bool:
-        chunk = next(self._chunks, "")
-        self._text = self._text[self._position :] + chunk
+    def _grow(self, chunks: int = 1) -> bool:
+        fetched = list(itertools.islice(self._chunks, chunks))
+        if not fetched:
+            return False
+        rest = self._text[self._position :]
+        self._text = ""  # not held beside what takes its place
+        self._text = "".join([rest, *fetched])
         self._position = 0
-        return bool(chunk)
+        return True
 
     def advance(self, count: int) -> None:
         self._position += count
@@ -272,9 +278,8 @@ class _Window:
                     self._position = end
                     return value
                 continue
-            # Doubling the window keeps the repeated attempts linear in the element's length.
-            grown = [self._grow() for _ in range(1 + len(self._text) // _CHUNK)]
-            if not grown[0]:
+            # Doubling what there is of the element keeps the attempts linear in its length.
+            if not self._grow(1 + (len(self._text) - self._position) // _CHUNK):
                 raise self.broken(index, BROKEN_OFF)
 
     def broken(self, index: int, problem: str) -> CorpusError:
@@ -292,6 +297,7 @@ def _text_chunks(path: Path) -> Iterator[str]:
             stream.seek(0)
             while True:
                 data = stream.read(_CHUNK)
+                _check_written(path, data, offset=offset)
                 text = decoder.decode(data, final=not data)
                 if text:
                     yield text
@@ -316,6 +322,13 @@ def _check_start(path: Path, data: bytes) -> None:
             raise CorpusError(f"{path}: this {problem}")
     if b"\x00" in data[:200]:
         raise CorpusError(f"{path}: byte {data.index(0)} is NUL: not a text file in UTF-8")
+
+
+def _check_written(path: Path, data: bytes, *, offset: int = 0) -> None:
+    # Room that a download reserved and never filled reads as zeros; no text file has any.
+    hole = data.find(0)
+    if hole >= 0:
+        raise CorpusError(f"{path}: byte {offset + hole:,} is NUL: {BROKEN_OFF}")
 
 
 def _not_utf8(path: Path, data: bytes, offset: int) -> CorpusError:
