@@ -106,7 +106,8 @@ def load_partition(
         embedder: Embeds the entries; None leaves them as they are.
 
     Raises:
-        InvalidParameter: an open store was given for a corpus that is divided.
+        InvalidParameter: an open store was given for a corpus that is divided, or the store
+            holds entries of something else.
     """
     entries = partition.entries
     if embedder is not None:
@@ -119,6 +120,13 @@ def load_partition(
         raise InvalidParameter(
             f"corpus {corpus.name!r} is divided by {corpus.partition_field}: give a store URL, "
             "so that each part can have a store of its own"
+        )
+    own = {entry.id for entry in entries}
+    others = [one.id for one in opened.list(include_superseded=True) if one.id not in own]
+    if others:
+        raise InvalidParameter(
+            f"the store holds {len(others)} entries that are not of corpus {corpus.name!r}, such "
+            f"as {others[0]!r}; they would be ranked with it: give an empty store"
         )
     opened.put(entries)
     return opened

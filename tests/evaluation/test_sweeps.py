@@ -294,3 +294,12 @@ def test_intervals_are_paired_and_repeat() -> None:
     assert (same.low, same.difference, same.high) == (0, 0, 0)
     with pytest.raises(nm.InvalidParameter, match="same queries"):
         ev.paired_interval(base, base[:10])
+
+
+def test_a_store_that_holds_something_else_is_refused(corpus: nm.Corpus) -> None:
+    store = nm.open_store("memory:")
+    store.put(corpus.entries[:3])
+    ev.sweep(corpus, store=store, grid={}, measures=["AP"])
+    store.put([nm.Entry("a stranger", id="stranger", user_id="ada")])
+    with pytest.raises(nm.InvalidParameter, match="stranger"):
+        ev.sweep(corpus, store=store, grid={}, measures=["AP"])
