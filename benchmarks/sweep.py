@@ -1,11 +1,12 @@
 """Settings scored a second over retrieved candidates: our two engines, ranx and ir_measures.
 
 All do the same work on the same candidates: rank every query under a setting, and average three
-measures. ranx and ir_measures (pytrec_eval) are called once for each setting, with dictionaries that
-are made beforehand; ranx makes its Run of them, and is timed with and without that. Two pools: 2,000 queries of 60 candidates drawn
-at random; and LoCoMo where NOUSMEM_DATA names a folder that has it, else assistant-year. Other
-work on the machine disturbs all, so each figure is the best of several: the ratios are what to
-look at.
+measures. ranx and ir_measures (pytrec_eval) are called once for each setting, with dictionaries
+that are made beforehand; ranx makes its Run of them, and is timed with and without that.
+
+Two pools: 2,000 queries of 60 candidates drawn at random; and LoCoMo where NOUSMEM_DATA names a
+folder that has it, else assistant-year. Other work on the machine disturbs all, so each figure is
+the best of several: the ratios are what to look at.
 """
 
 from __future__ import annotations
