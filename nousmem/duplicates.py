@@ -16,7 +16,7 @@ from nousmem.scope import GLOBAL, SCOPE_FIELDS, ScopeLike
 from nousmem.stores.base import Store
 from nousmem.stores.filters import check_min_score
 
-__all__ = ["DuplicateGroup", "find_duplicates", "merge_duplicates"]
+__all__ = ["DuplicateGroup", "find_duplicates", "merge_duplicates", "spoken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def find_duplicates(
     groups: list[DuplicateGroup] = []
     for alike in _grouped(store.list(scope=scope), _place):
         if similarity is None:
-            found = _grouped(alike, lambda entry: _spoken(entry.content))
+            found = _grouped(alike, lambda entry: spoken(entry.content))
         else:
             found = _connected(alike, similarity)
         groups += [DuplicateGroup(tuple(group)) for group in found if len(group) > 1]
@@ -118,7 +118,8 @@ def _place(entry: Entry) -> tuple[Any, ...]:
     return (*(getattr(entry, name) for name in SCOPE_FIELDS), entry.type)
 
 
-def _spoken(text: str) -> str:
+def spoken(text: str) -> str:
+    """Return the form in which two texts are compared: case and spacing do not count."""
     # Not NFKC, which takes 10² for 102.
     folded = unicodedata.normalize("NFC", text).casefold()
     return " ".join(unicodedata.normalize("NFC", folded).split())
@@ -137,7 +138,7 @@ def _connected(entries: Sequence[Entry], similarity: float) -> list[list[Entry]]
     from scipy.sparse.csgraph import connected_components
 
     first: dict[str, int] = {}
-    links = [(first.setdefault(_spoken(entry.content), at), at) for at, entry in enumerate(entries)]
+    links = [(first.setdefault(spoken(entry.content), at), at) for at, entry in enumerate(entries)]
     embedded = [at for at, entry in enumerate(entries) if entry.embedding is not None]
     if embedded:
         matrix = np.stack([np.asarray(entries[at].embedding, dtype=np.float64) for at in embedded])

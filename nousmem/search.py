@@ -107,7 +107,8 @@ class Search:
         Raises:
             InvalidScope, InvalidEntry, InvalidParameter: an argument is not valid.
             EmbeddingMismatch: the store was filled by another embedder.
-            EmbedderError: the embedder failed and `on_embedder_error` is "raise".
+            EmbedderError: the embedder failed, and `on_embedder_error` is "raise" or there is no
+                text leg to go on with.
         """
         text = check_query(query)
         wanted = check_limit(limit)
@@ -191,7 +192,7 @@ class Search:
                 embedder=embedder.fingerprint,
             )
         except EmbedderError as error:
-            if self.on_embedder_error == "raise":
+            if self.on_embedder_error == "raise" or "text" not in self.active_legs():
                 raise
             warnings.warn(
                 f"searching text only, the embedder failed: {error}",

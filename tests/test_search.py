@@ -215,6 +215,8 @@ def test_a_failing_embedder_degrades_to_text_and_says_so(
     assert rows(hits) == rows(nm.Search(store)("dark mode", now=NOW))
     with pytest.raises(nm.NousmemError):
         nm.Search(store, embedder, on_embedder_error="raise")("dark mode", now=NOW)
+    with pytest.raises(nm.EmbedderError):
+        nm.Search(store, embedder, legs=["vector"])("dark mode", now=NOW)
 
 
 def test_a_store_without_vector_search_is_read_by_text_alone(store: MemoryStore) -> None:

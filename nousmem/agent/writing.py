@@ -7,7 +7,6 @@ outside the scope is touched, nothing is said twice, each change is all or nothi
 from __future__ import annotations
 
 import logging
-import unicodedata
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from nousmem.agent.access import MemoryAccess
+from nousmem.duplicates import spoken
 from nousmem.embeddings import embed
 from nousmem.entry import Entry
 from nousmem.errors import EntryNotFound
@@ -182,17 +182,11 @@ def _said_before(access: MemoryAccess, entry: Entry) -> Entry | None:
     place: dict[str, Any] = {name: getattr(entry, name) for name in SCOPE_FIELDS}
     if access.default_search_scope != "session":
         del place["session_id"]
-    text = _spoken(entry.content)
+    text = spoken(entry.content)
     found = access.opened_store.search_text(
         entry.content, scope=place, type=entry.type, limit=_DUPLICATES_LOOKED_AT
     )
-    return next((one for one, _ in found if _spoken(one.content) == text), None)
-
-
-def _spoken(text: str) -> str:
-    # The form in which `find_duplicates` compares.
-    folded = unicodedata.normalize("NFC", text).casefold()
-    return " ".join(unicodedata.normalize("NFC", folded).split())
+    return next((one for one, _ in found if spoken(one.content) == text), None)
 
 
 def _successor(wanted: Entry, *, now: datetime) -> Entry:

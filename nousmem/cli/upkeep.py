@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated
 
 import typer
 
+from nousmem.cli.opening import opened
 from nousmem.cli.output import print_json, print_table
 from nousmem.embeddings import open_embedder
 from nousmem.entry import Entry
@@ -16,12 +15,11 @@ from nousmem.errors import InvalidParameter, InvalidScope, StoreError
 from nousmem.importers import read_memories, write_memories
 from nousmem.reembedding import reembed as reembed_store
 from nousmem.scope import Scope
-from nousmem.stores import KeptStore, Store, open_store
+from nousmem.stores import KeptStore, Store
 from nousmem.transfer import export_entries, import_entries
 
 __all__ = ["check", "export", "forget", "import_", "reembed"]
 
-_FILES: Final = ("sqlite", "duckdb")
 _Store = Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _UserId = Annotated[str | None, typer.Option(help="Only this user's memories.")]
@@ -41,10 +39,10 @@ def check(
     as_json: _Json = False,
 ) -> None:
     """Compare a store's table, index and vectors; end with status 1 if faults remain."""
-    with _opened(store, exists=True) as opened:
+    with opened(store, exists=True) as target:
         faults = [
             {"fault": fault.what, "rows": fault.count, "repaired": fault.repaired}
-            for fault in _kept(opened, store).check(repair=repair)
+            for fault in _kept(target, store).check(repair=repair)
         ]
     if as_json:
         print_json(faults)
@@ -72,8 +70,8 @@ def forget(
         raise InvalidScope(
             "say whose memories (--user-id, --agent-id, …) or --everything, not both"
         )
-    with _opened(store, exists=True) as opened:
-        kept = _kept(opened, store)
+    with opened(store, exists=True) as target:
+        kept = _kept(target, store)
         count = kept.forget(scope, everything=everything)
         kept.compact()
     _print_count("erased", count, store, as_json=as_json)
@@ -98,11 +96,11 @@ def export(
 ) -> None:
     """Write the entries of a store, vectors and history included, to a file."""
     scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
-    with _opened(store, exists=True) as opened:
+    with opened(store, exists=True) as target:
         if to is None:
-            count = export_entries(opened, file, scope=scope)
+            count = export_entries(target, file, scope=scope)
         else:
-            count = write_memories(opened.list(scope=scope), file, target=to)
+            count = write_memories(target.list(scope=scope), file, target=to)
     _print_count("exported", count, str(file), as_json=as_json)
 
 
@@ -145,8 +143,8 @@ def import_(
             assume_utc=assume_utc,
             vectors=not no_vectors,
         )
-    with _opened(store) as opened:
-        count = import_entries(opened, file) if entries is None else opened.put(entries)
+    with opened(store) as target:
+        count = import_entries(target, file) if entries is None else target.put(entries)
     _print_count("imported", count, store, as_json=as_json)
 
 
@@ -160,26 +158,9 @@ def reembed(
     model = open_embedder(embedder)
     if model is None:
         raise InvalidParameter("reembed needs an embedder, got 'none'")
-    with _opened(store, exists=True) as opened:
-        count = reembed_store(opened, model, progress=True)
+    with opened(store, exists=True) as target:
+        count = reembed_store(target, model, progress=True)
     _print_count("reembedded", count, store, as_json=as_json)
-
-
-@contextmanager
-def _opened(url: str, *, exists: bool = False) -> Generator[Store]:
-    """Open a store and close it again.
-
-    Args:
-        url: The store's URL.
-        exists: Refuse a file that is not there, which opening would make.
-    """
-    kind, _, rest = url.partition(":")
-    path = rest.partition("?")[0]
-    if exists and kind in _FILES and path not in ("", ":memory:") and not Path(path).exists():
-        raise StoreError(f"there is no store {url}: the file {path} does not exist")
-    store = open_store(url)
-    with closing(cast("Any", store)) if hasattr(store, "close") else nullcontext():
-        yield store
 
 
 def _kept(store: Store, url: str) -> KeptStore:

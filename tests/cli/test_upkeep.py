@@ -198,7 +198,7 @@ def test_user_errors_end_with_status_2_and_one_line(
 
 
 def test_a_store_that_cannot_be_looked_after(nousmem: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nousmem.cli.upkeep.open_store", lambda url: object())
+    monkeypatch.setattr("nousmem.cli.opening.open_store", lambda url: object())
     for arguments in (["check", "memory:"], ["forget", "memory:", "--everything"]):
         done = nousmem(*arguments)
         assert done.status == 2
