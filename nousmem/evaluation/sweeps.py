@@ -20,6 +20,7 @@ from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import MissingDependency, UnknownName
 from nousmem.evaluation.grids import grid_settings
+from nousmem.evaluation.measured import measured_queries
 from nousmem.evaluation.measures import Measure, WatchedRanks, check_marked, parse_measures
 from nousmem.evaluation.pools import CandidatePool, retrieve_pool
 from nousmem.evaluation.progress import progress_bar
@@ -112,6 +113,7 @@ def sweep(
         settings=tuple(settings),
         measures=tuple(parsed),
         values=values,
+        queries=measured_queries(corpus, candidates.queries),
         candidates=candidates,
         retrieval={
             "store": store if isinstance(store, str) else type(store).__name__,
@@ -174,7 +176,7 @@ def score_settings(
 def pool_scores(pool: CandidatePool, settings: Iterable[Scoring]) -> Iterator[Floats]:
     """Yield the composite scores under each setting, shape (queries, candidates).
 
-    Where there is no candidate the score is -inf. What settings share (relevance, decay, recency)
+    Where there is no candidate, or one below the setting's `min_score`, the score is -inf. What settings share (relevance, decay, recency)
     is computed once, as long as it is not too much to keep.
     """
     relevance = _remembered(pool.relevance_under, RELEVANCE_PARAMETERS)
@@ -190,7 +192,7 @@ def pool_scores(pool: CandidatePool, settings: Iterable[Scoring]) -> Iterator[Fl
             w_importance=w_importance,
             w_recency=w_recency,
         )
-        yield np.where(np.isnan(scores), -np.inf, scores)
+        yield np.where(scores >= scoring.min_score, scores, -np.inf)
 
 
 def watched_ranks(pool: CandidatePool, scores: Floats) -> NDArray[np.int64]:

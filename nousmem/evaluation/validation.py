@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nousmem.evaluation.comparison import Interval, paired_interval, paired_p_value
-from nousmem.evaluation.folds import fold_of, query_groups
+from nousmem.evaluation.folds import fold_of
 from nousmem.evaluation.measures import Measure
 from nousmem.scoring import Scoring
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from nousmem.evaluation.results import SweepResult
 
 __all__ = ["CrossValidation", "cross_validate"]
 
@@ -88,42 +87,45 @@ class CrossValidation:
 
 
 def cross_validate(
-    swept: SweepResult,
-    measure: str | Measure,
+    values: Floats,
+    settings: Sequence[Scoring],
     *,
+    measure: str | Measure,
+    query_ids: Sequence[str],
+    groups: Sequence[str],
+    baseline: int,
     folds: int = 5,
-    baseline: int | None = None,
     seed: int = 0,
 ) -> CrossValidation:
     """Choose on all folds but one, measure on that one, for every fold.
 
     Args:
-        swept: Every query's measures under every setting; nothing is computed again.
-        measure: What is tuned and judged.
-        folds: How many; queries of one group (the corpus's fold field) stay together.
-        baseline: Row of `swept.frame` compared with; None is the default Scoring, or row 0.
+        values: Shape (settings, queries): what is tuned and judged, for every query under every
+            setting; nothing is computed again. NaN where it does not exist for a query.
+        settings: One a row of `values`.
+        measure: What the values are of.
+        query_ids: One a column of `values`.
+        groups: Group of each query; those of one group stay together.
+        baseline: Row of `values` compared with.
+        folds: How many.
         seed: Deals the groups into folds, and draws the resamples.
 
     Raises:
-        InvalidParameter: fewer than two folds or more than groups; the measure was not measured.
+        InvalidParameter: fewer than two folds or more than groups.
     """
-    values = swept.values_of(measure)
-    exists = ~np.isnan(values[0])
-    queries = [swept.candidates.queries[at] for at in np.flatnonzero(exists)]
-    if len(queries) < len(exists):
-        values = values[:, exists]
-    groups = query_groups(swept.corpus, queries)
-    fold = fold_of(groups, folds=folds, seed=seed)
+    exists: list[int] = np.flatnonzero(~np.isnan(values[0])).tolist()
+    values = values[:, exists]
+    ids, kept = [query_ids[at] for at in exists], [groups[at] for at in exists]
+    fold = fold_of(kept, folds=folds, seed=seed)
     chosen = [int(values[:, fold != number].mean(axis=1).argmax()) for number in range(folds)]
     held_out = values[np.asarray(chosen)[fold], np.arange(values.shape[1])]
-    against = values[swept.baseline_index() if baseline is None else baseline]
-    ids = [query.query_id for query in queries]
+    against = values[baseline]
     order = sorted(range(len(ids)), key=ids.__getitem__)
-    resampled = [groups[at] for at in order] if len(set(groups)) >= 10 else None
+    resampled = [kept[at] for at in order] if len(set(kept)) >= 10 else None
     own, base = held_out[order], against[order]
     return CrossValidation(
         measure=Measure.parse(measure),
-        chosen=tuple(swept.settings[at] for at in chosen),
+        chosen=tuple(settings[at] for at in chosen),
         fold=fold,
         values=held_out,
         baseline=against,

@@ -1,0 +1,257 @@
+"""Every measure of every query under every setting, as tables, the best setting, and intervals.
+
+What a sweep returns and what a result folder holds are both this, so that they answer the same
+questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nousmem.corpora import Corpus, Query
+from nousmem.errors import InvalidParameter, UnknownName
+from nousmem.evaluation.comparison import paired_interval
+from nousmem.evaluation.folds import query_groups
+from nousmem.evaluation.measures import Measure, query_means
+from nousmem.evaluation.validation import CrossValidation, cross_validate
+from nousmem.scope import SCOPE_FIELDS, Scope
+from nousmem.scoring import Floats, Scoring, half_life_days
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MeasuredQuery", "MeasuredSettings", "measured_queries"]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredQuery:
+    """A query as a result needs to know it."""
+
+    query_id: str
+    text: str
+    category: str
+    group: str
+    """What it must stay together with in folds and resamples, such as its user."""
+    scope: Scope
+
+
+def measured_queries(corpus: Corpus, queries: Sequence[Query]) -> tuple[MeasuredQuery, ...]:
+    """Return these queries of a corpus with their groups."""
+    groups = query_groups(corpus, queries)
+    return tuple(
+        MeasuredQuery(one.query_id, one.text, one.category, group, one.scope)
+        for one, group in zip(queries, groups, strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeasuredSettings:
+    """Every measure of every query under every setting."""
+
+    parameters: tuple[str, ...]
+    """The parameters varied, sorted."""
+    settings: tuple[Scoring, ...]
+    measures: tuple[Measure, ...]
+    values: Floats
+    """Shape (settings, measures, queries); NaN where Fresh does not exist for a query."""
+    queries: tuple[MeasuredQuery, ...]
+    baseline: int | None = None
+    """Row of what others are compared with; None is the row that equals the default Scoring."""
+
+    @property
+    def n_queries(self) -> int:
+        """Queries measured."""
+        return len(self.queries)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One setting a row, in the order of the grid.
+
+        Columns: the parameters varied; half_life_days beside decay_lambda (infinite: no decay);
+        one column for each measure, averaged over queries; n_queries; for Fresh@1 also n_Fresh@1,
+        the queries it exists for, which its mean is over.
+        """
+        return self._table(self.values)
+
+    def by(self, attribute: str = "category") -> pd.DataFrame:
+        """Return the measures of each group of queries, one setting and group a row.
+
+        Args:
+            attribute: "category", or a scope field.
+
+        Returns:
+            Columns: as in `frame`, and one named like `attribute`; n_queries is the group's.
+
+        Raises:
+            UnknownName: queries have no such attribute.
+        """
+        import pandas as pd
+
+        labels = self._labels(attribute)
+        tables: list[pd.DataFrame] = []
+        for label in sorted(set(labels)):
+            chosen = np.array([one == label for one in labels])
+            table = self._table(self.values[:, :, chosen])
+            table.insert(0, attribute, label)
+            tables.append(table)
+        return pd.concat(tables, ignore_index=True)
+
+    def per_query(self, setting: int) -> pd.DataFrame:
+        """Return the measures of every query under one setting.
+
+        Args:
+            setting: Row of `frame`.
+
+        Returns:
+            Columns: query_id, category, and one for each measure.
+        """
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            "query_id": [query.query_id for query in self.queries],
+            "category": [query.category for query in self.queries],
+        }
+        for measure, row in zip(self.measures, self.values[setting], strict=True):
+            columns[str(measure)] = row
+        return pd.DataFrame(columns)
+
+    def values_of(self, measure: str | Measure) -> Floats:
+        """Return one measure of every query under every setting, shape (settings, queries).
+
+        Fresh is NaN for queries whose fact was not updated.
+
+        Raises:
+            InvalidParameter: it was not measured.
+        """
+        return self.values[:, self._column(measure)]
+
+    def cross_validated(
+        self,
+        measure: str | Measure,
+        *,
+        folds: int = 5,
+        baseline: int | None = None,
+        seed: int = 0,
+    ) -> CrossValidation:
+        """Return what tuning this measure is worth on folds it did not see.
+
+        Args:
+            measure: What is tuned and judged.
+            folds: How many; queries of one group stay together.
+            baseline: Row of `frame` compared with; None is `baseline_index`.
+            seed: Deals the groups into folds, and draws the resamples.
+
+        Raises:
+            InvalidParameter: fewer than two folds or more than groups; the measure was not
+                measured.
+        """
+        return cross_validate(
+            self.values_of(measure),
+            self.settings,
+            measure=measure,
+            query_ids=[query.query_id for query in self.queries],
+            groups=[query.group for query in self.queries],
+            baseline=self.baseline_index() if baseline is None else baseline,
+            folds=folds,
+            seed=seed,
+        )
+
+    def best_index(self, measure: str | Measure) -> int:
+        """Return the row of `frame` with the highest mean; of equals, the first."""
+        return int(query_means(self.values_of(measure)).argmax())
+
+    def best(self, measure: str | Measure) -> Scoring:
+        """Return the setting with the highest mean of a measure; of equals, the first.
+
+        It was chosen on the queries it is reported on, so its measure flatters it a little.
+        """
+        return self.settings[self.best_index(measure)]
+
+    def leaderboard(
+        self, measure: str | Measure, *, top: int = 10, baseline: int | None = None, seed: int = 0
+    ) -> pd.DataFrame:
+        """Return the best settings by a measure, each with its difference to a baseline.
+
+        Args:
+            measure: What to sort by.
+            top: How many rows.
+            baseline: Row of `frame` to compare with; None is `baseline_index`.
+            seed: Of the bootstrap.
+
+        Returns:
+            Columns: as in `frame`, and difference (of `measure`, to the baseline), low, high
+            (its 95 % interval, paired over the queries that the measure exists for).
+        """
+        column = self._column(measure)
+        means = query_means(self.values[:, column])
+        order = np.argsort(-means, kind="stable")[:top]
+        against = self.baseline_index() if baseline is None else baseline
+        table = self.frame.iloc[order].reset_index(drop=True)
+        exists = ~np.isnan(self.values[against, column])
+        base = self.values[against, column, exists]
+        intervals = [
+            paired_interval(self.values[at, column, exists], base, seed=seed) for at in order
+        ]
+        table["difference"] = [interval.difference for interval in intervals]
+        table["low"] = [interval.low for interval in intervals]
+        table["high"] = [interval.high for interval in intervals]
+        return table
+
+    def baseline_index(self) -> int:
+        """Return the row of the baseline, or 0 where the grid does not have the default Scoring."""
+        if self.baseline is not None:
+            return self.baseline
+        default = Scoring()
+        return next(
+            (
+                at
+                for at, setting in enumerate(self.settings)
+                if setting.replace(
+                    w_recency=None
+                    if setting.recency_weight() == default.recency_weight()
+                    else setting.w_recency,
+                    recency_lambda=default.recency_lambda,
+                )
+                == default
+            ),
+            0,
+        )
+
+    def _table(self, values: Floats) -> pd.DataFrame:
+        import pandas as pd
+
+        means = query_means(values)
+
+        columns: dict[str, Any] = {}
+        for name in self.parameters:
+            if name == "half_life_days":
+                columns[name] = [half_life_days(one.decay_lambda) for one in self.settings]
+                continue
+            columns[name] = [getattr(setting, name) for setting in self.settings]
+            if name == "decay_lambda":
+                columns["half_life_days"] = [half_life_days(rate) for rate in columns[name]]
+        for at, measure in enumerate(self.measures):
+            columns[str(measure)] = means[:, at]
+        columns["n_queries"] = [values.shape[2]] * len(self.settings)
+        for at, measure in enumerate(self.measures):
+            if measure.is_partial:
+                columns[f"n_{measure}"] = (~np.isnan(values[:, at])).sum(axis=1)
+        return pd.DataFrame(columns)
+
+    def _labels(self, attribute: str) -> list[str]:
+        if attribute == "category":
+            return [query.category for query in self.queries]
+        if attribute in SCOPE_FIELDS:
+            return [getattr(query.scope, attribute) or "" for query in self.queries]
+        raise UnknownName("attribute of a query", attribute, ("category", *SCOPE_FIELDS))
+
+    def _column(self, measure: str | Measure) -> int:
+        parsed = Measure.parse(measure)
+        if parsed not in self.measures:
+            known = ", ".join(map(str, self.measures))
+            raise InvalidParameter(f"{parsed} was not measured in this sweep; measured: {known}")
+        return self.measures.index(parsed)
