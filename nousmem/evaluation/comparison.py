@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.corpora import Corpus, Query
+from nousmem.corpora import Corpus
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
@@ -30,6 +30,7 @@ __all__ = [
     "FewQueriesWarning",
     "Interval",
     "compare",
+    "compare_values",
     "holm",
     "paired_interval",
     "paired_p_value",
@@ -184,8 +185,6 @@ def compare(
     Raises:
         InvalidParameter: fewer than two settings, or an unknown baseline.
     """
-    import pandas as pd
-
     from nousmem.evaluation.pools import retrieve_pool
     from nousmem.evaluation.sweeps import score_settings
 
@@ -200,20 +199,56 @@ def compare(
         corpus, store=store, embedder=open_embedder(embedder), legs=legs, pool=pool, as_of=as_of
     )
     values = score_settings(candidates, list(settings.values()), parsed)
-    ids = [query.query_id for query in candidates.queries]
-    order = sorted(range(len(ids)), key=ids.__getitem__)
-    values = values[:, :, order]
-    groups = _resampled_groups(corpus, [candidates.queries[at] for at in order], grouped=grouped)
-    base = names.index(against)
+    return compare_values(
+        dict(zip(names, values, strict=True)),
+        parsed,
+        query_ids=[query.query_id for query in candidates.queries],
+        groups=query_groups(corpus, candidates.queries) if grouped else None,
+        baseline=against,
+        confidence=confidence,
+        seed=seed,
+    )
+
+
+def compare_values(
+    values: Mapping[str, Floats],
+    measures: Sequence[str | Measure],
+    *,
+    query_ids: Sequence[str],
+    baseline: str,
+    groups: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Compare what was measured under several settings, each with the baseline.
+
+    Args:
+        values: Name of a setting to its measures, shape (measures, queries); NaN where a measure
+            does not exist for a query.
+        measures: One a row.
+        query_ids: One a column. The table does not depend on their order.
+        baseline: The name compared with.
+        groups: Group of each query; whole groups are resampled where there are at least ten.
+        confidence: Of the intervals.
+        seed: Equal seeds give equal tables.
+
+    Returns:
+        The table that `compare` returns.
+    """
+    import pandas as pd
+
+    order = sorted(range(len(query_ids)), key=query_ids.__getitem__)
+    ordered = {name: own[:, order] for name, own in values.items()}
+    resampled = _resampled_groups(None if groups is None else [groups[at] for at in order], order)
     rows: list[dict[str, Any]] = [
         {
             "measure": str(measure),
             "name": name,
-            **_row(values[at, column], values[base, column], groups, confidence, seed),
+            **_row(own[column], ordered[baseline][column], resampled, confidence, seed),
         }
-        for column, measure in enumerate(parsed)
-        for at, name in enumerate(names)
-        if at != base
+        for column, measure in enumerate(measures)
+        for name, own in ordered.items()
+        if name != baseline
     ]
     corrected = holm([row["p_value"] for row in rows])
     table = pd.DataFrame(rows)
@@ -248,18 +283,14 @@ def _row(
     }
 
 
-def _resampled_groups(
-    corpus: Corpus, queries: Sequence[Query], *, grouped: bool
-) -> list[str] | None:
-    groups = query_groups(corpus, queries)
-    n_groups = len(set(groups))
+def _resampled_groups(groups: list[str] | None, queries: Sequence[object]) -> list[str] | None:
     if len(queries) < _ENOUGH_QUERIES:
         warnings.warn(
             f"{len(queries)} queries show only large differences: look at the column detectable",
             FewQueriesWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return groups if grouped and 10 <= n_groups < len(queries) else None
+    return groups if groups is not None and 10 <= len(set(groups)) < len(queries) else None
 
 
 def _differences(values: Floats, baseline: Floats) -> Floats:
