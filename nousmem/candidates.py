@@ -16,10 +16,14 @@ from nousmem.scoring import (
     Scoring,
     age_hours,
     composite,
+    decay_hours,
     decay_under,
     epoch_seconds,
+    foremost,
+    freshness_under,
     recency,
     relevance_under,
+    successor_similarity,
 )
 from nousmem.stores.base import ScoredEntries, Store, searches_vectors
 
@@ -79,6 +83,23 @@ class Candidates:
             evergreen=np.array([entry.evergreen for entry in entries], dtype=bool),
         )
 
+    def successor_similarity(self, among: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the cosine of each entry with each newer one, shape (n, n), NaN where none.
+
+        The entries' own vectors are compared; those of two embedders, or of an embedder and one
+        set by hand, are not.
+
+        Args:
+            among: Which entries are compared; the others have none.
+        """
+        compared = set(among.tolist())
+        return successor_similarity(
+            [one.embedding if at in compared else None for at, one in enumerate(self.entries)],
+            [entry.embedder for entry in self.entries],
+            created=self.created,
+            evergreen=self.evergreen,
+        )
+
     def __len__(self) -> int:
         return len(self.entries)
 
@@ -88,41 +109,66 @@ class ScoreParts:
     """Every part of the composite score, each of shape (n,)."""
 
     relevance: Floats
-    """After fusion, before decay; NaN, and so the score, where no leg with a weight returned the
-    entry."""
+    """After fusion, before freshness and decay; NaN, and so the score, where no leg with a weight
+    returned the entry."""
+    freshness: Floats
+    """What relevance is multiplied by beside updates; 1 where nothing changes, and throughout
+    unless the scoring prefers updates."""
     age_hours: Floats
-    """Hours since last access, at least 0."""
+    """Hours that decay counts, at least 0: since last access or creation, by the scoring's
+    clock."""
     decay: Floats
     """Share of relevance that age leaves, 0 to 1; by the scoring's curve and clock."""
     importance: Floats
     recency: Floats
-    """0 to 1."""
+    """0 to 1; since last access always."""
     score: Floats
     """The composite."""
 
 
 def score_candidates(candidates: Candidates, scoring: Scoring, *, now: datetime) -> ScoreParts:
-    """Return the parts of every candidate's score, in the candidates' order."""
+    """Return the parts of every candidate's score, in the candidates' order.
+
+    Where the scoring prefers updates, every candidate within its `update_depth` is compared with
+    every other.
+    """
     relevance = relevance_under(scoring, candidates.ranks, candidates.leg_scores)
-    hours = age_hours(candidates.last_accessed, epoch_seconds(now))
+    fresh = np.ones(len(candidates))
+    if scoring.prefers_updates():
+        compared = foremost(relevance, scoring.update_depth)
+        similarity = candidates.successor_similarity(compared)
+        fresh = freshness_under(scoring, relevance, similarity)
+    moments = {
+        "last_accessed": candidates.last_accessed,
+        "created": candidates.created,
+        "now": np.int64(epoch_seconds(now)),
+    }
     share = decay_under(
-        scoring,
-        last_accessed=candidates.last_accessed,
-        created=candidates.created,
-        now=epoch_seconds(now),
-        evergreen=candidates.evergreen,
+        scoring, **moments, evergreen=candidates.evergreen, importance=candidates.importance
     )
-    recent = recency(hours, recency_lambda=scoring.recency_lambda)
+    recent = recency(
+        age_hours(candidates.last_accessed, epoch_seconds(now)),
+        recency_lambda=scoring.recency_lambda,
+    )
     w_relevance, w_importance, w_recency = scoring.weights()
     score = composite(
-        relevance * share,
+        relevance * fresh * share,
         candidates.importance,
         recent,
         w_relevance=w_relevance,
         w_importance=w_importance,
         w_recency=w_recency,
     )
-    return ScoreParts(relevance, hours, share, candidates.importance, recent, score)
+    hours = decay_hours(scoring, **moments)
+    return ScoreParts(
+        relevance=relevance,
+        freshness=fresh,
+        age_hours=hours,
+        decay=share,
+        importance=candidates.importance,
+        recency=recent,
+        score=score,
+    )
 
 
 def retrieve(

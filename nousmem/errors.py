@@ -14,12 +14,14 @@ __all__ = [
     "EmbedderError",
     "EmbeddingMismatch",
     "EntryNotFound",
+    "ExperimentError",
     "InvalidEntry",
     "InvalidParameter",
     "InvalidScope",
     "InvalidVector",
     "MissingDependency",
     "NousmemError",
+    "SessionError",
     "StoreError",
     "UnknownName",
 ]
@@ -84,9 +86,17 @@ class CorpusFileMissing(NousmemError, FileNotFoundError):
     """A corpus is not on this disk; the message says which file to put where."""
 
 
+class SessionError(NousmemError, ValueError):
+    """A session file, a transcript or a file of ratings is not what its reader expects."""
+
+
 class MissingDependency(NousmemError, ImportError):
     """An optional package is not installed."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: pip install 'nousmem[{extra}]'")
         self.package = package
+
+
+class ExperimentError(NousmemError, ValueError):
+    """An experiment file, a result folder or a baseline is not what it must be."""

@@ -53,7 +53,7 @@ class Hits(Sequence[Hit]):
         query: str,
         now: datetime,
         limit: int | None,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         degraded: str | None = None,
     ) -> None:
         self.query = query
@@ -63,8 +63,8 @@ class Hits(Sequence[Hit]):
         self.parts: ScoreParts = score_candidates(candidates, scoring, now=now)
         self.degraded = degraded
         self._limit = limit
-        self._min_score = min_score
-        self._ranked = _ranked(self.parts, limit, min_score)
+        self._min_score = scoring.min_score if min_score is None else min_score
+        self._ranked = _ranked(self.parts, limit, self._min_score)
         self._hits = _hits(candidates, self.parts, self._ranked)
 
     @overload
@@ -79,11 +79,16 @@ class Hits(Sequence[Hit]):
 
     @property
     def suppressed(self) -> list[Hit]:
-        """What decay pushed out: the entries that would be hits at decay 0, all else equal.
+        """What decay and updates pushed out: what would be hits without them, all else equal.
 
-        Ranks and scores are those without decay.
+        Ranks and scores are those with decay, `update_penalty` and `update_takeover` at 0.
         """
-        undecayed = self.scoring.replace(decay_lambda=0, w_recency=self.scoring.recency_weight())
+        undecayed = self.scoring.replace(
+            decay_lambda=0,
+            update_penalty=0,
+            update_takeover=0,
+            w_recency=self.scoring.recency_weight(),
+        )
         parts = score_candidates(self.candidates, undecayed, now=self.now)
         shown = {hit.entry.id for hit in self}
         undecayed_hits = _hits(self.candidates, parts, _ranked(parts, self._limit, self._min_score))
@@ -99,11 +104,13 @@ class Hits(Sequence[Hit]):
             score: The composite score.
             text_rank, vector_rank: Rank in each leg, missing where the leg did not return it.
             text_score, vector_score: The leg's own score (vector: cosine), missing likewise.
-            relevance: After fusion, before decay.
-            age_hours: Hours since last access.
+            relevance: After fusion, before freshness and decay.
+            freshness: What relevance is multiplied by beside updates; 1 where nothing changes.
+            age_hours: Hours that decay counts: since last access, or since creation where the
+                scoring's `decay_clock` says so.
             decay: Share of relevance that age leaves, 0 to 1.
             importance: 0 to 1.
-            recency: exp(-recency_lambda · age_hours), 0 to 1.
+            recency: exp(-recency_lambda · hours since last access), 0 to 1.
         """
         import pandas as pd
 
@@ -119,7 +126,14 @@ class Hits(Sequence[Hit]):
             ranks = candidates.ranks[row, rows]
             columns[f"{name}_rank"] = pd.Series(ranks, dtype="Int64").mask(ranks == 0)
             columns[f"{name}_score"] = candidates.leg_scores[row, rows]
-        for name in ("relevance", "age_hours", "decay", "importance", "recency"):
+        for name in (
+            "relevance",
+            "freshness",
+            "age_hours",
+            "decay",
+            "importance",
+            "recency",
+        ):
             columns[name] = getattr(parts, name)[rows]
         return pd.DataFrame(columns)
 
@@ -128,7 +142,7 @@ class Hits(Sequence[Hit]):
 
         Columns:
             term: relevance, importance, recency.
-            value: The term; relevance after decay.
+            value: The term; relevance after freshness and decay.
             weight: Its weight in force.
             contribution: value · weight; the contributions add up to the score exactly.
 
@@ -142,7 +156,7 @@ class Hits(Sequence[Hit]):
         at = self._ranked[rank - 1]
         parts = self.parts
         values = (
-            parts.relevance[at] * parts.decay[at],
+            parts.relevance[at] * parts.freshness[at] * parts.decay[at],
             parts.importance[at],
             parts.recency[at],
         )
@@ -172,7 +186,8 @@ class Hits(Sequence[Hit]):
         buried = len(self.suppressed)
         notes = [f"{len(self)} hits for “{self.query}”", repr(self.scoring)]
         if buried:
-            notes.append(f"{buried} more would rank without decay: see hits.suppressed")
+            reason = "decay and updates" if self.scoring.prefers_updates() else "decay"
+            notes.append(f"{buried} more would rank without {reason}: see hits.suppressed")
         if self.degraded:
             notes.append(f"text leg only: {self.degraded}")
         table = frame.to_html(index=False, float_format="{:.4f}".format, na_rep="")

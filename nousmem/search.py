@@ -86,7 +86,7 @@ class Search:
         scope: ScopeLike = GLOBAL,
         type: MemoryType | str | None = None,
         limit: int | None = 10,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         now: datetime | None = None,
         as_of: datetime | None = None,
         vector: ArrayLike | None = None,
@@ -98,7 +98,7 @@ class Search:
             scope: Whose memories: a Scope, or a mapping of Entry fields to wanted values.
             type: Only this memory type.
             limit: At most this many; None is every candidate.
-            min_score: Only composite scores of at least this.
+            min_score: Only composite scores of at least this; None is the scoring's `min_score`.
             now: The instant ages are counted from; None is `as_of`, or else the wall clock.
             as_of: The instant the store is seen at; None is the present.
             vector: The query's vector, shape (dimension,), where it is known already; taken for
@@ -112,7 +112,7 @@ class Search:
         """
         text = check_query(query)
         wanted = check_limit(limit)
-        floor = check_min_score(min_score)
+        floor = None if min_score is None else check_min_score(min_score)
         as_of = None if as_of is None else parse_instant(as_of)
         moment = parse_instant(now) if now is not None else as_of or datetime.now(UTC)
         memory_type = None if type is None else parse_type(type)

@@ -328,6 +328,14 @@ def test_defaults_are_the_documented_ones():
         "w_vector": 1.0,
         "decay_curve": "exponential",
         "decay_clock": "last_access",
+        "decay_floor": 0.0,
+        "decay_importance": 0.0,
+        "update_penalty": 0.0,
+        "update_takeover": 0.0,
+        "update_similarity": 0.2,
+        "update_ratio": 0.93,
+        "update_depth": 0,
+        "min_score": 0.0,
     }
 
 

@@ -93,7 +93,9 @@ def test_recency_is_counted_from_last_access_whatever_the_clock() -> None:
     parts = score_candidates(candidates, Scoring(decay_clock="creation", decay_lambda=0.1), now=NOW)
     assert parts.recency[0] == pytest.approx(math.exp(-0.05))
     assert parts.decay[0] == pytest.approx(math.exp(-5))
-    assert parts.age_hours[0] == 5
+    assert parts.age_hours[0] == 50, "the age shown is the one that decay counts"
+    last = score_candidates(candidates, Scoring(decay_lambda=0.1), now=NOW)
+    assert last.age_hours[0] == 5
 
 
 RANKS = np.array([[1, 2, 0, 0], [2, 0, 1, 0]])

@@ -302,6 +302,7 @@ def test_the_frame_has_every_part(store: MemoryStore) -> None:
         "vector_rank",
         "vector_score",
         "relevance",
+        "freshness",
         "age_hours",
         "decay",
         "importance",

@@ -6,9 +6,18 @@ from nousmem.evaluation.comparison import (
     FewQueriesWarning,
     Interval,
     compare,
+    compare_values,
     holm,
     paired_interval,
     paired_p_value,
+)
+from nousmem.evaluation.experiments import (
+    Experiment,
+    ExperimentResult,
+    compare_results,
+    read_experiment,
+    read_result,
+    run_experiment,
 )
 from nousmem.evaluation.folds import fold_of, query_groups
 from nousmem.evaluation.grids import ConfoundedGridWarning, grid_settings
@@ -21,10 +30,15 @@ from nousmem.evaluation.judging import (
     read_qrels,
 )
 from nousmem.evaluation.labelling import LabelSession
+from nousmem.evaluation.measured import MeasuredSettings
 from nousmem.evaluation.measures import Measure, evaluate, per_query
 from nousmem.evaluation.pools import CandidatePool, load_partition, retrieve_pool
+from nousmem.evaluation.ranges import Range, Simplex
+from nousmem.evaluation.replay_results import ReplayResult
+from nousmem.evaluation.replays import replay
 from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.runs import run_queries
+from nousmem.evaluation.suppressions import suppression
 from nousmem.evaluation.sweeps import sweep
 from nousmem.evaluation.validation import CrossValidation, cross_validate
 
@@ -32,13 +46,21 @@ __all__ = [
     "CandidatePool",
     "ConfoundedGridWarning",
     "CrossValidation",
+    "Experiment",
+    "ExperimentResult",
     "FewQueriesWarning",
     "Interval",
     "JudgementFile",
     "LabelSession",
     "Measure",
+    "MeasuredSettings",
+    "Range",
+    "ReplayResult",
+    "Simplex",
     "SweepResult",
     "compare",
+    "compare_results",
+    "compare_values",
     "cross_validate",
     "evaluate",
     "fold_of",
@@ -53,8 +75,13 @@ __all__ = [
     "per_query",
     "propose_pool",
     "query_groups",
+    "read_experiment",
     "read_qrels",
+    "read_result",
+    "replay",
     "retrieve_pool",
+    "run_experiment",
     "run_queries",
+    "suppression",
     "sweep",
 ]

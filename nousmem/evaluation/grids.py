@@ -1,76 +1,203 @@
-"""The settings a sweep tries."""
+"""The settings a sweep tries, and the parameters it may try them over."""
 
 from __future__ import annotations
 
 import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
 from nousmem.errors import InvalidParameter
+from nousmem.evaluation.ranges import WEIGHTS, Choices, Range, Simplex
 from nousmem.scoring import Scoring, check_parameter_names
 
-__all__ = ["ConfoundedGridWarning", "grid_settings"]
+__all__ = [
+    "ConfoundedGridWarning",
+    "Dimension",
+    "GridValues",
+    "grid_dimensions",
+    "grid_settings",
+    "varied_names",
+    "warn_of_confounding",
+]
+
+GridValues: TypeAlias = Iterable[Any] | Range | Simplex
 
 
 class ConfoundedGridWarning(UserWarning):
     """A grid varies two things at once that look like one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One thing varied: a parameter, or the three weights together."""
+
+    names: tuple[str, ...]
+    """One parameter; the three weights for a Simplex."""
+    values: Choices | Range | Simplex
+
+    @property
+    def label(self) -> str:
+        """Its name in the grid."""
+        return "weights" if isinstance(self.values, Simplex) else self.names[0]
+
+    @property
+    def n_coordinates(self) -> int:
+        """How many numbers from 0 to 1 say where in it a point is."""
+        return 2 if isinstance(self.values, Simplex) else 1
+
+    def at(self, coordinates: Sequence[float]) -> dict[str, Any]:
+        """Return the parameters at a place."""
+        return self._named(self.values.at(coordinates))
+
+    def least(self) -> dict[str, Any]:
+        """Return the parameters where they are smallest."""
+        return self._named(self.values.least())
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the parameters at every place, of a list or a simplex with a step."""
+        if isinstance(self.values, Choices):
+            return [self._named(value) for value in self.values.values]
+        return [self._named(point) for point in cast("Simplex", self.values).points()]
+
+    def _named(self, value: Any) -> dict[str, Any]:
+        return dict(zip(self.names, value if len(self.names) > 1 else (value,), strict=True))
+
+
 def grid_settings(
-    grid: Mapping[str, Iterable[Any]], *, base: Scoring | None = None
+    grid: Mapping[str, GridValues], *, base: Scoring | None = None
 ) -> tuple[list[str], list[Scoring]]:
     """Return the parameters varied, and every combination of their values as a Scoring.
 
     Args:
-        grid: Parameter of Scoring (or half_life_days) to the values tried; {} is one setting.
+        grid: Parameter of Scoring (or half_life_days) to the values tried; "weights" to a Simplex
+            with a step; {} is one setting.
         base: Gives the parameters that are not varied; None is the defaults.
 
     Returns:
         The names in sorted order, and the settings: the last name varies fastest, values in the
-        order given.
+        order given. The weights of a Simplex vary together, at the place of the first.
 
     Raises:
         InvalidParameter: a name is not a parameter, a value is out of range or stands twice, or
             values are not a list. All faults are reported together.
     """
     start = base or Scoring()
-    check_parameter_names(grid)
-    if "decay_lambda" in grid and "half_life_days" in grid:
-        raise InvalidParameter("vary decay_lambda or half_life_days, not both")
     faults: list[str] = []
-    values = {name: _values(name, grid[name], start, faults) for name in sorted(grid)}
+    dimensions = grid_dimensions(grid, start, faults)
+    faults += _needs_search(dimensions)
     if faults:
         raise InvalidParameter("; ".join(faults))
     settings = [
-        start.replace(**dict(zip(values, point, strict=True)))
-        for point in itertools.product(*values.values())
+        start.replace(**dict(itertools.chain.from_iterable(part.items() for part in point)))
+        for point in itertools.product(*(one.listed() for one in dimensions))
     ]
-    if {setting.w_recency for setting in settings if setting.decay_lambda == 0} & {None} and any(
-        setting.decay_lambda > 0 and setting.w_recency is None for setting in settings
-    ):
+    warn_of_confounding(settings, stacklevel=5)
+    return varied_names(dimensions), settings
+
+
+def varied_names(dimensions: Sequence[Dimension]) -> list[str]:
+    """Return the parameters varied, sorted."""
+    return sorted(itertools.chain.from_iterable(one.names for one in dimensions))
+
+
+def _needs_search(dimensions: Sequence[Dimension]) -> list[str]:
+    """Return what keeps these from being a grid: what cannot be listed."""
+    faults: list[str] = []
+    for one in dimensions:
+        if isinstance(one.values, Range):
+            faults.append(
+                f"{one.names[0]}: a grid cannot list a range; list values, or let the sweep search "
+                "with search='random', 'sobol' or 'optuna'"
+            )
+        elif isinstance(one.values, Simplex) and one.values.step is None:
+            faults.append(
+                "weights: a grid needs a step, as in Simplex(step=0.1); without one, let the sweep "
+                "search with search='random', 'sobol' or 'optuna'"
+            )
+    return faults
+
+
+def grid_dimensions(
+    grid: Mapping[str, GridValues], start: Scoring, faults: list[str]
+) -> list[Dimension]:
+    """Return what a grid varies, by name; faults are added to the list, and what has one left out.
+
+    Args:
+        grid: As in `grid_settings`; a Range or a Simplex without a step may stand in it.
+        start: Gives the parameters that are not varied.
+        faults: Where to say what is wrong.
+    """
+    dimensions: list[Dimension] = []
+    for name in sorted(grid, key=str):
+        found: list[str] = []
+        values = grid[name]
+        if name == "weights" or isinstance(values, Simplex):
+            dimension = _weights(name, values, grid, found)
+        else:
+            dimension = _parameter(name, values, start, found)
+        if dimension is not None and not found:
+            dimensions.append(dimension)
+        faults += found
+    if "decay_lambda" in grid and "half_life_days" in grid:
+        faults.append("vary decay_lambda or half_life_days, not both")
+    return sorted(dimensions, key=lambda one: min(one.names))
+
+
+def warn_of_confounding(settings: Sequence[Scoring], *, stacklevel: int) -> None:
+    """Warn where the recency rule switches between settings because decay does."""
+    by_rule = [setting.decay_lambda > 0 for setting in settings if setting.w_recency is None]
+    if len(set(by_rule)) > 1:
         warnings.warn(
             "the grid has decay off in some settings and on in others while w_recency is None: "
             "its rule then gives recency 0.2 in the first and 0 in the second. Add "
             "w_recency=[0] to the grid to vary decay alone",
             ConfoundedGridWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
-    return list(values), settings
 
 
-def _values(name: str, given: Iterable[Any], start: Scoring, faults: list[str]) -> Sequence[Any]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
+def _weights(
+    name: str, values: object, grid: Mapping[str, object], faults: list[str]
+) -> Dimension | None:
+    if name != "weights" or not isinstance(values, Simplex):
+        faults.append(
+            f"{name}: a Simplex stands under the name 'weights', and nothing else does, as in "
+            f"{{'weights': Simplex(step=0.1)}}; got {values!r}"
+        )
+        return None
+    faults += [f"weights: {fault}" for fault in values.faults()]
+    twice = [weight for weight in WEIGHTS if weight in grid]
+    if twice:
+        faults.append(f"weights: a Simplex varies {', '.join(twice)} already; leave it out")
+    return Dimension(WEIGHTS, values)
+
+
+def _parameter(name: str, given: GridValues, start: Scoring, faults: list[str]) -> Dimension | None:
+    try:
+        check_parameter_names([name])
+    except InvalidParameter as error:
+        faults.append(str(error))
+        return None
+    if isinstance(given, Range):
+        faults += [f"{name}: {fault}" for fault in given.faults()]
+        # One from the middle, for parameters that take whole numbers only.
+        tried = [] if faults else [given.low, given.high, given.at([0.6180339887]), *given.also]
+        values: Choices | Range = given
+    elif isinstance(given, str) or not isinstance(given, Iterable):
         faults.append(f"{name}: expected a list of values, got {given!r}")
-        return []
-    values = list(given)
-    if not values:
-        faults.append(f"{name}: the list of values is empty")
-    if len(set(map(repr, values))) < len(values):
-        faults.append(f"{name}: a value stands twice in {values!r}")
-    for value in values:
+        return None
+    else:
+        tried = list(given)
+        if not tried:
+            faults.append(f"{name}: the list of values is empty")
+        if len(set(map(repr, tried))) < len(tried):
+            faults.append(f"{name}: a value stands twice in {tried!r}")
+        values = Choices(tuple(tried))
+    for value in tried:
         try:
             start.replace(**{name: value})
         except InvalidParameter as error:
             faults.append(str(error))
-    return values
+    return Dimension((name,), values)

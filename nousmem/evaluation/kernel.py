@@ -103,6 +103,8 @@ class _Chunk:
     """Each of shape (s,): the tables of each setting."""
     weights: Floats
     """Shape (s, 3): of relevance, importance, recency."""
+    min_scores: Floats
+    """Shape (s,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,6 +143,7 @@ def _measure_block(
         watched.importance,
         *(at[block] for at in chunk.table_at),
         chunk.weights[block],
+        chunk.min_scores[block],
         watched.starts,
         watched.columns,
         watched.places,
@@ -200,6 +203,7 @@ def _chunk(
         tables=(tables[0], tables[1], tables[2]),
         table_at=(table_at[0], table_at[1], table_at[2]),
         weights=np.array([settings[row].weights() for row in rows], dtype=np.float64),
+        min_scores=np.array([settings[row].min_score for row in rows], dtype=np.float64),
     )
 
 

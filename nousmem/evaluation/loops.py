@@ -41,6 +41,7 @@ def rank_watched(
     decay_at: Ints,
     recency_at: Ints,
     weights: Floats,
+    min_scores: Floats,
     starts: Ints,
     columns: Ints,
     places: Ints,
@@ -48,7 +49,8 @@ def rank_watched(
 ) -> None:
     """Put the rank of every watched entry under every setting into `ranks`, 0 for none.
 
-    Where there is no candidate, relevance is NaN: it is ahead of nothing.
+    Where there is no candidate, relevance is NaN: it is ahead of nothing. Nor is what scores less
+    than the setting's `min_scores` ahead of what does not.
     """
     width = importance.shape[1]
     decayed = np.empty(width)
@@ -71,7 +73,7 @@ def rank_watched(
                     scores[i] = total + w_recency * recency[at, q, i]
             for j in range(starts[q], starts[q + 1]):
                 column = columns[j]
-                if column < 0 or np.isnan(scores[column]):
+                if column < 0 or not scores[column] >= min_scores[s]:
                     ranks[s, places[j]] = 0
                     continue
                 own = scores[column]

@@ -91,7 +91,7 @@ class MeasuredSettings:
         """
         import pandas as pd
 
-        labels = self._labels(attribute)
+        labels = self.labels(attribute)
         tables: list[pd.DataFrame] = []
         for label in sorted(set(labels)):
             chosen = np.array([one == label for one in labels])
@@ -99,6 +99,21 @@ class MeasuredSettings:
             table.insert(0, attribute, label)
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
+
+    def labels(self, attribute: str = "category") -> list[str]:
+        """Return what groups the queries, one label a query.
+
+        Args:
+            attribute: "category", or a scope field ("" where it is not set).
+
+        Raises:
+            UnknownName: queries have no such attribute.
+        """
+        if attribute == "category":
+            return [query.category for query in self.queries]
+        if attribute in SCOPE_FIELDS:
+            return [getattr(query.scope, attribute) or "" for query in self.queries]
+        raise UnknownName("attribute of a query", attribute, ("category", *SCOPE_FIELDS))
 
     def per_query(self, setting: int) -> pd.DataFrame:
         """Return the measures of every query under one setting.
@@ -128,6 +143,10 @@ class MeasuredSettings:
             InvalidParameter: it was not measured.
         """
         return self.values[:, self._column(measure)]
+
+    def measures_under(self, setting: int) -> Floats:
+        """Return every measure under one setting (a row of `frame`), shape (measures, queries)."""
+        return self.values[setting]
 
     def cross_validated(
         self,
@@ -241,13 +260,6 @@ class MeasuredSettings:
             if measure.is_partial:
                 columns[f"n_{measure}"] = (~np.isnan(values[:, at])).sum(axis=1)
         return pd.DataFrame(columns)
-
-    def _labels(self, attribute: str) -> list[str]:
-        if attribute == "category":
-            return [query.category for query in self.queries]
-        if attribute in SCOPE_FIELDS:
-            return [getattr(query.scope, attribute) or "" for query in self.queries]
-        raise UnknownName("attribute of a query", attribute, ("category", *SCOPE_FIELDS))
 
     def _column(self, measure: str | Measure) -> int:
         parsed = Measure.parse(measure)

@@ -189,7 +189,7 @@ class WatchedRanks:
             ranks: Shape (m + u,): rank from 1 of each judged entry, then of each marked one; 0
                 where it was not returned.
         """
-        judged, marked = np.split(ranks, [len(self._judgements.gains)])
+        judged, marked = np.split(ranks.astype(np.int64), [len(self._judgements.gains)])
         return np.stack(
             [
                 self._fresh(measure, marked) if measure.is_partial else self._value(measure, judged)

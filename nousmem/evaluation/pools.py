@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import Judgements
 from nousmem.evaluation.progress import progress_bar
+from nousmem.evaluation.successors import Successors
 from nousmem.evaluation.updates import UpdateMarks
 from nousmem.scoring import (
     Floats,
@@ -24,6 +25,7 @@ from nousmem.scoring import (
     age_hours,
     decay_under,
     epoch_seconds,
+    freshness_under,
     recency,
     relevance_under,
 )
@@ -31,6 +33,9 @@ from nousmem.search import MIN_POOL, Search
 from nousmem.stores import Store, open_store
 
 __all__ = ["CandidatePool", "load_partition", "retrieve_pool"]
+
+_COMPARED: Final = 1_000_000
+"""Pairs of candidates compared at a time, some 20 bytes each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,13 +74,28 @@ class CandidatePool:
     """Shape (w,): its column, -1 where it is not a candidate."""
     excluded: Mapping[str, int] = field(default_factory=dict[str, int])
     """Queries that cannot be measured, by reason."""
+    successors: Successors | None = None
+    """How similar each candidate is to the newer ones; None where there are no vectors."""
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def relevance_under(self, scoring: Scoring) -> Floats:
-        """Return relevance before decay, shape (n, c); NaN where there is no candidate."""
-        return relevance_under(scoring, self.ranks, self.leg_scores)
+        """Return relevance before decay, shape (n, c); NaN where there is no candidate.
+
+        Freshness is in it.
+        """
+        relevance = relevance_under(scoring, self.ranks, self.leg_scores)
+        if self.successors is None or not scoring.prefers_updates():
+            return relevance
+        similarity = self.successors.similarity()
+        # As many queries at a time as keep the comparisons of their candidates within reach.
+        step = max(1, _COMPARED // max(1, relevance.shape[1] ** 2))
+        fresh = [
+            freshness_under(scoring, relevance[at : at + step], similarity[at : at + step])
+            for at in range(0, len(relevance), step)
+        ]
+        return relevance * np.concatenate(fresh)
 
     def decay_under(self, scoring: Scoring) -> Floats:
         """Return the share of relevance that age leaves, shape (n, c)."""
@@ -85,6 +105,7 @@ class CandidatePool:
             created=self.created,
             now=self.now[:, np.newaxis],
             evergreen=self.evergreen,
+            importance=self.importance,
         )
 
     def recency_under(self, scoring: Scoring) -> Floats:
@@ -260,4 +281,5 @@ def _packed(
             [columns[row].get(doc_id, -1) for row, doc_id in watched], dtype=np.intp
         ),
         excluded=excluded,
+        successors=Successors.of(candidates),
     )

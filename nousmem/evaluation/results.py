@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,8 @@ class SweepResult(MeasuredSettings):
     """How the candidates were retrieved: store, embedder (fingerprint), legs, pool, as_of."""
     seconds: Mapping[str, float]
     """Seconds spent to retrieve and to score."""
+    search: Mapping[str, Any] = field(default_factory=lambda: {"method": "grid"})
+    """How the settings were chosen: method, and of a search trials, seed, space, objective."""
 
     @property
     def excluded(self) -> Mapping[str, int]:
@@ -76,6 +78,7 @@ class SweepResult(MeasuredSettings):
                 "excluded": dict(self.excluded),
             },
             "retrieval": dict(self.retrieval),
+            "search": dict(self.search),
             "parameters": list(self.parameters),
             "n_settings": len(self.settings),
             "measures": [str(measure) for measure in self.measures],

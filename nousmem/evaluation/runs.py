@@ -32,7 +32,8 @@ def run_queries(
 
     Returns:
         A run, one ranked entry a row. Columns: query_id, doc_id, score (the composite), rank
-        (from 1). A query that found nothing has no row.
+        (from 1). What scores less than the scoring's `min_score` is left out; a query that found
+        nothing has no row.
     """
     import pandas as pd
 
@@ -46,7 +47,6 @@ def run_queries(
                 query.text,
                 scope=query.scope,
                 limit=limit,
-                min_score=float("-inf"),
                 now=query.now,
                 as_of=query.as_of,
                 vector=vector,

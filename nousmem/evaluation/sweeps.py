@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,13 @@ from nousmem.corpora import Corpus
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import MissingDependency, UnknownName
-from nousmem.evaluation.grids import grid_settings
+from nousmem.evaluation.grids import GridValues
 from nousmem.evaluation.measured import measured_queries
 from nousmem.evaluation.measures import Measure, WatchedRanks, check_marked, parse_measures
 from nousmem.evaluation.pools import CandidatePool, retrieve_pool
 from nousmem.evaluation.progress import progress_bar
 from nousmem.evaluation.results import SweepResult
+from nousmem.evaluation.searches import SearchMethod, SearchPlan, plan_search, search_settings
 from nousmem.evaluation.updates import UpdateMarks
 from nousmem.scoring import (
     DECAY_PARAMETERS,
@@ -54,16 +55,20 @@ def sweep(
     *,
     store: str | Store = "sqlite",
     embedder: str | Embedder | None = None,
-    grid: Mapping[str, Iterable[Any]],
+    grid: Mapping[str, GridValues],
     measures: Sequence[str | Measure] = DEFAULT_MEASURES,
     scoring: Scoring | None = None,
     legs: Sequence[str] | None = None,
     pool: int | None = None,
     as_of: bool = True,
+    search: SearchMethod = "grid",
+    trials: int | None = None,
+    seed: int = 0,
+    objective: str | Measure | None = None,
     engine: Engine = "auto",
     progress: bool = False,
 ) -> SweepResult:
-    """Measure every setting of a grid on the judged queries of a corpus.
+    """Measure every setting of a grid, or some of a larger space, on a corpus's judged queries.
 
     Every query's measures are kept: settings · measures · queries · 8 bytes, so 480 MB for 10,000
     settings, three measures and 2,000 queries.
@@ -73,24 +78,41 @@ def sweep(
             counted.
         store: A store URL, or an open and empty store; see `load_partition`.
         embedder: An embedder or its name; None reads the text leg alone.
-        grid: Parameter of Scoring (or half_life_days) to the values tried.
+        grid: Parameter of Scoring (or half_life_days) to the values tried; "weights" to a
+            Simplex. With another search than "grid", a parameter may also have a Range.
         measures: As they are spelled, such as "nDCG@10".
         scoring: Gives the parameters that are not varied; None is the defaults.
         legs: Which legs to read; None is all that store and embedder allow.
         pool: Entries read from each leg; None is 30.
         as_of: Whether entries later than a query's `as_of` are invisible to it. The result says
             when this is off.
+        search: "grid" tries every combination. The others draw from the grid's lists and ranges:
+            "random"; "sobol", which covers the space more evenly, best with a power of two as
+            `trials`; "optuna", which is led by what it has measured. They try `scoring` itself
+            first, as row 0, to compare with; a setting drawn twice is tried once.
+        trials: Settings drawn; for every search but "grid".
+        seed: Of the draws; equal seeds give equal results.
+        objective: The measure whose mean "optuna" maximises; None is the first.
         engine: As in `score_settings`.
         progress: Show progress bars.
 
     Raises:
-        InvalidParameter: the grid or the measures are not valid, or Fresh is asked for and no
-            query is marked; checked before any work.
-        UnknownName: a measure, a store, an embedder, a leg or an engine that there is none of.
-        MissingDependency: the engine is "numba", which is not installed.
+        InvalidParameter: the grid, the search's options or the measures are not valid, or Fresh
+            is asked for and no query is marked; checked before any work.
+        UnknownName: a measure, a store, an embedder, a leg, a search or an engine that there is
+            none of.
+        MissingDependency: the engine is "numba", or the search "optuna", and not installed.
     """
-    names, settings = grid_settings(grid, base=scoring)
     parsed = parse_measures(measures)
+    plan = plan_search(
+        grid,
+        base=scoring,
+        measures=parsed,
+        search=search,
+        trials=trials,
+        seed=seed,
+        objective=objective,
+    )
     if any(measure.name == "Fresh" for measure in parsed):
         check_marked(UpdateMarks.of(corpus.queries, [q.query_id for q in corpus.queries]))
     _check_engine(engine)
@@ -106,10 +128,10 @@ def sweep(
         progress=progress,
     )
     retrieved = time.perf_counter()
-    values = score_settings(candidates, settings, parsed, engine=engine, progress=progress)
+    settings, values = _measured(candidates, plan, parsed, engine=engine, progress=progress)
     return SweepResult(
         corpus=corpus,
-        parameters=tuple(names),
+        parameters=plan.parameters,
         settings=tuple(settings),
         measures=tuple(parsed),
         values=values,
@@ -126,7 +148,28 @@ def sweep(
             "retrieve": retrieved - started,
             "score": time.perf_counter() - retrieved,
         },
+        search=plan.describe(),
     )
+
+
+def _measured(
+    pool: CandidatePool,
+    plan: SearchPlan,
+    measures: Sequence[Measure],
+    *,
+    engine: Engine,
+    progress: bool,
+) -> tuple[Sequence[Scoring], Floats]:
+    if plan.method != "optuna":
+        values = score_settings(pool, plan.settings, measures, engine=engine, progress=progress)
+        return plan.settings, values
+    with progress_bar(plan.trials, "trials", show=progress) as advance:
+        return search_settings(
+            plan,
+            lambda batch: score_settings(pool, batch, measures, engine=engine),
+            measures=measures,
+            advance=advance,
+        )
 
 
 def score_settings(
@@ -176,8 +219,9 @@ def score_settings(
 def pool_scores(pool: CandidatePool, settings: Iterable[Scoring]) -> Iterator[Floats]:
     """Yield the composite scores under each setting, shape (queries, candidates).
 
-    Where there is no candidate, or one below the setting's `min_score`, the score is -inf. What settings share (relevance, decay, recency)
-    is computed once, as long as it is not too much to keep.
+    Where there is no candidate, or one below the setting's `min_score`, the score is -inf. What
+    settings share (relevance, decay, recency) is computed once, as long as it is not too much to
+    keep.
     """
     relevance = _remembered(pool.relevance_under, RELEVANCE_PARAMETERS)
     decay = _remembered(pool.decay_under, DECAY_PARAMETERS)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from nousmem.scoring.choices import (
+    decay_hours,
+    decay_under,
+    freshness_under,
+    relevance_under,
+)
 from nousmem.scoring.formulas import (
     HOURS_PER_DAY,
     Floats,
@@ -22,12 +28,12 @@ from nousmem.scoring.parameters import (
     PARAMETERS,
     RECENCY_PARAMETERS,
     RELEVANCE_PARAMETERS,
+    UPDATE_PARAMETERS,
     Scoring,
     check_parameter_names,
     decay_lambda_of,
-    decay_under,
-    relevance_under,
 )
+from nousmem.scoring.updates import foremost, freshness, successor_similarity
 
 __all__ = [
     "CHOICES",
@@ -36,6 +42,7 @@ __all__ = [
     "PARAMETERS",
     "RECENCY_PARAMETERS",
     "RELEVANCE_PARAMETERS",
+    "UPDATE_PARAMETERS",
     "Floats",
     "Scoring",
     "age_hours",
@@ -43,13 +50,18 @@ __all__ = [
     "composite",
     "convex_relevance",
     "decay",
+    "decay_hours",
     "decay_lambda_of",
     "decay_under",
     "epoch_seconds",
+    "foremost",
+    "freshness",
+    "freshness_under",
     "fused_relevance",
     "half_life_days",
     "recency",
     "relevance_under",
     "rrf",
     "score_order",
+    "successor_similarity",
 ]

@@ -170,6 +170,7 @@ def decay(
     decay_lambda: ArrayLike,
     evergreen: ArrayLike = False,
     curve: str = "exponential",
+    floor: float = 0.0,
 ) -> Floats:
     """Return the share of relevance that age leaves.
 
@@ -186,6 +187,8 @@ def decay(
         decay_lambda: Rate per hour; 0 is exactly no decay.
         evergreen: Where true, the share is exactly 1.
         curve: One of the four.
+        floor: Share that age never takes, 0 to 1: floor + (1 - floor) · curve. Two ages keep
+            their order, which cutting the curve off at the floor would not leave them.
 
     Source: specification, "Scoring & Decay" (exponential).
     """
@@ -199,6 +202,8 @@ def decay(
             share = 1.0 / np.sqrt(1.0 + 3.0 * (aged / LN_2))
         case _:
             share = (aged < LN_2).astype(np.float64)
+    if floor:
+        share = floor + (1.0 - floor) * share
     return np.where(np.asarray(evergreen, dtype=bool), 1.0, share)
 
 

@@ -1,4 +1,4 @@
-"""The parameters of a ranking, and the formulas as they choose among them."""
+"""The parameters of a ranking."""
 
 from __future__ import annotations
 
@@ -6,23 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, fields, replace
 from numbers import Real
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any, Final, cast
 
 from nousmem.errors import InvalidParameter
-from nousmem.scoring.formulas import (
-    HOURS_PER_DAY,
-    LN_2,
-    Floats,
-    age_hours,
-    convex_relevance,
-    decay,
-    fused_relevance,
-    half_life_days,
-    heard_ranks,
-)
+from nousmem.scoring.formulas import HOURS_PER_DAY, LN_2, half_life_days
 
 __all__ = [
     "CHOICES",
@@ -30,11 +17,10 @@ __all__ = [
     "PARAMETERS",
     "RECENCY_PARAMETERS",
     "RELEVANCE_PARAMETERS",
+    "UPDATE_PARAMETERS",
     "Scoring",
     "check_parameter_names",
     "decay_lambda_of",
-    "decay_under",
-    "relevance_under",
 ]
 
 FUSIONS: Final = ("rrf", "rrf_raw", "convex")
@@ -43,12 +29,36 @@ CLOCKS: Final = ("last_access", "creation")
 CHOICES: Final = {"fusion": FUSIONS, "decay_curve": CURVES, "decay_clock": CLOCKS}
 """The parameters of Scoring that are one of some names."""
 
-RELEVANCE_PARAMETERS: Final = ("fusion", "rrf_k", "w_text", "w_vector")
-"""The parameters that relevance before decay depends on."""
-DECAY_PARAMETERS: Final = ("decay_lambda", "decay_curve", "decay_clock")
+UPDATE_PARAMETERS: Final = (
+    "update_penalty",
+    "update_takeover",
+    "update_similarity",
+    "update_ratio",
+    "update_depth",
+)
+"""The parameters that freshness depends on, beside relevance."""
+RELEVANCE_PARAMETERS: Final = ("fusion", "rrf_k", "w_text", "w_vector", *UPDATE_PARAMETERS)
+"""The parameters that relevance before decay, freshness included, depends on."""
+DECAY_PARAMETERS: Final = (
+    "decay_lambda",
+    "decay_curve",
+    "decay_clock",
+    "decay_floor",
+    "decay_importance",
+)
 """The parameters that the share of relevance left by age depends on."""
 RECENCY_PARAMETERS: Final = ("recency_lambda",)
 """The parameters that the recency term depends on."""
+
+
+class _HalfLifeInForce:
+    """What reading `half_life_days` gives: None for the class, which is the default."""
+
+    def __get__(self, scoring: Scoring | None, owner: type) -> float | None:
+        return None if scoring is None else half_life_days(scoring.decay_lambda)
+
+
+_HALF_LIFE_IN_FORCE: Final = cast("float | None", _HalfLifeInForce())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +70,8 @@ class Scoring:
 
     Raises:
         InvalidParameter: a value is not a finite number or not one of the names; a rate, `rrf_k`
-            or a leg's weight is negative, or both legs weigh 0; both `decay_lambda` and
-            `half_life_days` are given.
+            or a leg's weight is negative, or both legs weigh 0; a share is not from 0 to 1; both
+            `decay_lambda` and `half_life_days` are given.
     """
 
     _: KW_ONLY
@@ -92,11 +102,35 @@ class Scoring:
     decay_clock: str = "last_access"
     """What age is counted from for decay: "last_access", or "creation". Recency counts from last
     access always."""
-    half_life_days: InitVar[float | None] = None
-    """May stand for `decay_lambda`: ln 2 / (24 · half_life_days). Infinity is no decay."""
+    decay_floor: float = 0.0
+    """Share of relevance that decay never takes, from 0 to below 1 (`decay`)."""
+    decay_importance: float = 0.0
+    """How far importance slows decay, 0 to 1: the rate is `decay_lambda` · (1 - decay_importance ·
+    importance). At 1 an entry of importance 1 does not decay."""
+    update_penalty: float = 0.0
+    """Share of its relevance that an entry loses beside a newer candidate that is similar and
+    about as relevant, 0 to 1 (`freshness`). With this and `update_takeover` at 0, the other
+    parameters named `update_` change nothing. Evergreen entries, and entries without vectors,
+    lose nothing."""
+    update_takeover: float = 0.0
+    """Share that the newer one takes over of what the older is ahead in relevance, 0 to 1."""
+    update_similarity: float = 0.2
+    """Cosine between two entries from which they count as similar, -1 to 1."""
+    update_ratio: float = 0.93
+    """How relevant the newer one must be: at least this times the older's relevance. Of entries
+    that both legs found, 0.93 allows some five ranks less at `rrf_k` 60, as 0.7 does at 10."""
+    update_depth: int = 0
+    """The updates are looked for among this many candidates, the most relevant, and none of these
+    falls behind the others; 0 is all, and no such promise."""
+    min_score: float = 0.0
+    """The composite score that a hit must reach; any finite number."""
+    half_life_days: InitVar[float | None] = _HALF_LIFE_IN_FORCE
+    """May stand for `decay_lambda`: ln 2 / (24 · half_life_days). Infinity is no decay. Reading it
+    gives the half-life in force, however it was set."""
 
     def __post_init__(self, half_life_days: float | None) -> None:
-        if half_life_days is not None:
+        # dataclasses.replace hands in what it reads here, beside the rate it belongs to.
+        if half_life_days is not None and not self._halves_in(half_life_days):
             if self.decay_lambda != _default("decay_lambda"):
                 raise InvalidParameter("give decay_lambda or half_life_days, not both")
             object.__setattr__(self, "decay_lambda", decay_lambda_of(half_life_days))
@@ -106,11 +140,25 @@ class Scoring:
                 _check_choice(f.name, value)
             elif f.name != "w_recency" or value is not None:
                 number = _finite(f.name, value)
+                if f.name == "update_depth":
+                    number = _whole(f.name, number)
+                if f.name == "update_similarity" and abs(number) > 1:
+                    raise InvalidParameter(f"{f.name} must be from -1 to 1, got {value!r}")
                 if number < 0 and f.name not in _MAY_BE_NEGATIVE:
                     raise InvalidParameter(f"{f.name} must be at least 0, got {value!r}")
+                if f.name in _SHARES and number > 1:
+                    raise InvalidParameter(f"{f.name} must be from 0 to 1, got {value!r}")
                 object.__setattr__(self, f.name, number)
+        if self.decay_floor == 1:
+            raise InvalidParameter(
+                "decay_floor must be below 1, got 1: nothing would be left to decay; "
+                "decay_lambda=0 switches decay off"
+            )
         if not self.w_text and not self.w_vector:
             raise InvalidParameter("w_text and w_vector are both 0: no leg is left to rank by")
+
+    def _halves_in(self, days: object) -> bool:
+        return isinstance(days, float) and days == half_life_days(self.decay_lambda)
 
     def weights(self) -> tuple[float, float, float]:
         """Return the weights in force: relevance, importance, recency."""
@@ -121,6 +169,10 @@ class Scoring:
         if self.w_recency is not None:
             return self.w_recency
         return 0.0 if self.decay_lambda > 0 else 0.2
+
+    def prefers_updates(self) -> bool:
+        """Whether freshness can change the ranking."""
+        return bool(self.update_penalty or self.update_takeover)
 
     def replace(self, **changes: Any) -> Scoring:
         """Return a copy with `changes`.
@@ -193,8 +245,23 @@ def decay_lambda_of(half_life_days: float) -> float:
     return LN_2 / (float(number) * HOURS_PER_DAY)
 
 
-_MAY_BE_NEGATIVE: Final = ("w_relevance", "w_importance", "w_recency")
-_EXTENSIONS: Final = ("fusion", "w_text", "w_vector", "decay_curve", "decay_clock")
+_MAY_BE_NEGATIVE: Final = (
+    "w_relevance",
+    "w_importance",
+    "w_recency",
+    "min_score",
+    "update_similarity",
+)
+_SHARES: Final = ("decay_floor", "decay_importance", "update_penalty", "update_takeover")
+_SPECIFIED: Final = (
+    "decay_lambda",
+    "w_relevance",
+    "w_importance",
+    "w_recency",
+    "recency_lambda",
+    "rrf_k",
+)
+_EXTENSIONS: Final = tuple(f.name for f in fields(Scoring) if f.name not in _SPECIFIED)
 
 PARAMETERS: Final[tuple[str, ...]] = (*(f.name for f in fields(Scoring)), "half_life_days")
 """Every name that `Scoring` and a sweep's grid accept."""
@@ -207,59 +274,6 @@ def check_parameter_names(names: Iterable[str]) -> None:
             raise InvalidParameter(
                 f"unknown scoring parameter {name!r}; parameters: {', '.join(PARAMETERS)}"
             )
-
-
-def relevance_under(scoring: Scoring, ranks: ArrayLike, leg_scores: ArrayLike) -> Floats:
-    """Return the relevance of each candidate before decay, as the parameters have it.
-
-    Args:
-        scoring: Its `fusion`, `rrf_k`, `w_text` and `w_vector` are read.
-        ranks: Shape (2, ..., candidates): of the text leg, of the vector leg; 0 where absent.
-        leg_scores: Shape (2, ..., candidates): the legs' own scores; read where present.
-
-    Returns:
-        Shape (..., candidates); NaN where no leg that has a weight returned the candidate, which
-        then is none.
-    """
-    ranks, leg_scores = np.asarray(ranks), np.asarray(leg_scores, dtype=np.float64)
-    weights = (scoring.w_text, scoring.w_vector)
-    if scoring.fusion == "convex":
-        relevance = convex_relevance(ranks, leg_scores, leg_weights=weights)
-    else:
-        relevance = fused_relevance(
-            ranks,
-            np.where(ranks[0] > 0, leg_scores[0], 0.0),
-            k=scoring.rrf_k,
-            leg_weights=weights,
-            over_maximum=scoring.fusion == "rrf",
-        )
-    return np.where(np.any(heard_ranks(ranks, weights) > 0, axis=0), relevance, np.nan)
-
-
-def decay_under(
-    scoring: Scoring,
-    *,
-    last_accessed: ArrayLike,
-    created: ArrayLike,
-    now: ArrayLike,
-    evergreen: ArrayLike,
-) -> Floats:
-    """Return the share of relevance that age leaves, as the parameters have it.
-
-    Args:
-        scoring: Its `decay_lambda`, `decay_curve` and `decay_clock` are read.
-        last_accessed: Whole seconds since 1970.
-        created: Whole seconds since 1970.
-        now: Whole seconds since 1970.
-        evergreen: Where true, the share is exactly 1.
-    """
-    since = created if scoring.decay_clock == "creation" else last_accessed
-    return decay(
-        age_hours(since, now),
-        decay_lambda=scoring.decay_lambda,
-        evergreen=evergreen,
-        curve=scoring.decay_curve,
-    )
 
 
 def _check_choice(name: str, value: object) -> None:
@@ -275,6 +289,12 @@ def _finite(name: str, value: object) -> float:
     except OverflowError:
         pass
     raise InvalidParameter(f"{name} must be a finite number, got {value!r}")
+
+
+def _whole(name: str, number: float) -> int:
+    if number != int(number):
+        raise InvalidParameter(f"{name} must be a whole number, got {number!r}")
+    return int(number)
 
 
 def _default(name: str) -> object:

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from nousmem.corpora import Query
 from nousmem.evaluation import kernel, loops
 from nousmem.evaluation.measures import Judgements, parse_measures
 from nousmem.evaluation.pools import CandidatePool
+from nousmem.evaluation.successors import Successors
 from nousmem.evaluation.sweeps import pool_scores, score_settings, watched_ranks
 from nousmem.evaluation.updates import UpdateMarks
 
@@ -46,10 +48,26 @@ SCORINGS = st.lists(
         w_vector=st.sampled_from([1, 2]),
         decay_curve=st.sampled_from(["exponential", "hyperbolic", "power", "step"]),
         decay_clock=st.sampled_from(["last_access", "creation"]),
+        decay_floor=st.sampled_from([0, 0.2]),
+        decay_importance=st.sampled_from([0, 0.5, 1]),
+        min_score=st.sampled_from([0, 0.25, -1]),
+        update_penalty=st.sampled_from([0, 0.05, 1]),
+        update_takeover=st.sampled_from([0, 0.5, 1]),
+        update_similarity=st.sampled_from([-1, 0.1, 0.4]),
+        update_ratio=st.sampled_from([0, 0.7, 0.95]),
+        update_depth=st.sampled_from([0, 3, 10]),
     ),
     min_size=1,
     max_size=12,
 )
+
+
+class Given(Successors):
+    """Similarities that belong to no vectors."""
+
+    def __init__(self, cosines: np.ndarray) -> None:
+        self._kept = cosines
+        self._lock = threading.Lock()
 
 
 def made_up(seed: int) -> CandidatePool:
@@ -82,6 +100,7 @@ def made_up(seed: int) -> CandidatePool:
     marks = UpdateMarks.of(queries, judgements.query_ids)
     watched = [*judged, *zip(marks.query_index.tolist(), marks.doc_ids, strict=True)]
     moments = int(NOW.timestamp()) - 3600 * 24 * rng.integers(0, 2, (2, n, c))
+    cosines = np.where(rng.random((n, c, c)) < 0.5, np.nan, rng.integers(-1, 3, (n, c, c)) / 2)
     return CandidatePool(
         queries=tuple(queries),
         judgements=judgements,
@@ -99,6 +118,7 @@ def made_up(seed: int) -> CandidatePool:
         watched_column=np.array(
             [doc_ids[q].index(d) if d in doc_ids[q] else -1 for q, d in watched], dtype=np.intp
         ),
+        successors=Given(cosines.astype(np.float32)),
     )
 
 

@@ -37,6 +37,14 @@ scorings = st.builds(
     w_vector=st.sampled_from([1, 2.5]),
     decay_curve=st.sampled_from(["exponential", "hyperbolic", "power", "step"]),
     decay_clock=st.sampled_from(["last_access", "creation"]),
+    decay_floor=st.sampled_from([0, 0.2]),
+    decay_importance=st.sampled_from([0, 0.5, 1]),
+    min_score=st.sampled_from([0, 0.25, -1]),
+    update_penalty=st.sampled_from([0, 0.05, 1]),
+    update_takeover=st.sampled_from([0, 0.5, 1]),
+    update_similarity=st.sampled_from([-1, 0.1, 0.4]),
+    update_ratio=st.sampled_from([0, 0.7, 0.95]),
+    update_depth=st.sampled_from([0, 3, 10]),
 )
 
 

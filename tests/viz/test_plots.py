@@ -105,6 +105,21 @@ def differences():
     )
 
 
+def pushed_out():
+    """The first and last bins are empty."""
+    return pd.DataFrame(
+        {
+            "age_from": [0, 1 / 4, 7, 30, 90],
+            "age_to": [1 / 4, 7, 30, 90, math.inf],
+            "pushed_out": [0, 0, 40, 1200, 0],
+            "pushed_out_relevant": [0, 0, 1, 30, 0],
+            "queries_hurt": [0, 0, 1, 28, 0],
+            "came_in": [0, 1100, 140, 0, 0],
+            "came_in_relevant": [0, 4, 0, 0, 0],
+        }
+    )
+
+
 def every_picture(ax=None):
     tuned = Scoring(decay_lambda=0.001, w_recency=0.2)
     return {
@@ -116,6 +131,7 @@ def every_picture(ax=None):
         "trade_off": lambda: plots.trade_off(frontier(), ax=ax),
         "half_life": lambda: plots.half_life([1.0, 500, 3000], decay_lambda=0.001, ax=ax),
         "intervals": lambda: plots.intervals(differences(), ax=ax),
+        "suppression": lambda: plots.suppression(pushed_out(), ax=ax),
     }
 
 
@@ -199,6 +215,7 @@ def test_the_axes_are_labelled(name):
         (plots.trade_off, frontier()),
         (plots.intervals, differences()),
         (plots.score_parts, ranking(Scoring())),
+        (plots.suppression, pushed_out()),
     ],
 )
 def test_the_frame_stays_as_it_was(draw, frame):
@@ -533,6 +550,30 @@ def test_several_curves_share_one_pareto_set():
     assert len(ax.lines[3].get_xdata()) == 0
 
 
+def test_an_end_that_curves_share_is_named_once_in_ink():
+    ax = plots.trade_off(
+        pd.concat(
+            [
+                frontier().assign(rule=rule, **{"R@10": frontier()["R@10"] * [cut, 1, cut, cut]})
+                for rule, cut in (("plain", 1), ("worse", 0.8))
+            ]
+        ),
+        by="rule",
+    )
+    off = [text for text in ax.texts if text.get_text() == "off"]
+    assert [text.get_color() for text in off] == ["#1f1f1f"]
+    assert texts(ax).count("2.89 d") == 2
+
+
+def test_the_edge_of_the_pareto_set_runs_below_and_beside_it():
+    ax = plots.trade_off(frontier())
+    edge = ax.lines[-1]
+    assert edge.get_drawstyle() == "steps-pre"
+    left, bottom = ax.get_xlim()[0], ax.get_ylim()[0]
+    assert list(edge.get_xdata()) == [left, 0.5, 0.58, 0.6, 0.6]
+    assert list(edge.get_ydata()) == [0.6, 0.6, 0.5, 0.3, bottom]
+
+
 def test_settings_without_an_order_are_refused():
     frame = pd.concat([frontier().assign(w_importance=w) for w in (0, 0.3)])
     with pytest.raises(InvalidParameter, match="share a value of 'half_life_days'"):
@@ -631,3 +672,41 @@ def test_a_difference_outside_its_interval_is_refused():
         plots.intervals(differences().assign(low=0.05))
     with pytest.raises(InvalidParameter, match="finite"):
         plots.intervals(differences().assign(low=np.nan))
+
+
+# suppression
+
+
+def test_what_left_hangs_and_what_came_stands_with_the_relevant_part_at_the_line():
+    ax = plots.suppression(pushed_out())
+    assert ticks(ax.xaxis) == ["6 h to 7 d", "7 to 30 d", "30 to 90 d"]
+    heights = [[bar.get_height() for bar in bars] for bars in ax.containers]
+    assert heights == [[1100, 140, 0], [4, 0, 0], [0, -40, -1200], [0, -1, -30]]
+    assert all(bar.get_y() == 0 for bars in ax.containers for bar in bars)
+    assert texts(ax)[:-1] == [
+        *("1,100\n4 relevant", "140"),
+        *("40\n1 relevant\nin 1 query", "1,200\n30 relevant\nin 28 queries"),
+        *("came in", "pushed out"),
+    ]
+    assert "1,240 pushed out, 31 of them relevant; 1,240 came in, 4 relevant" in texts(ax)[-1]
+    low, high = ax.get_ylim()
+    assert low < -1200 < 1100 < high
+    ax.figure.canvas.draw()
+    assert not any(label.startswith(("-", "−")) for label in ticks(ax.yaxis))
+
+
+def test_where_decay_moved_nothing_every_bin_stands_empty():
+    still = pushed_out()
+    still.loc[:, "pushed_out":] = 0
+    ax = plots.suppression(still)
+    assert len(ticks(ax.xaxis)) == 5
+    assert ticks(ax.xaxis)[-1] == "90 d and more"
+
+
+def test_counts_that_are_none_are_refused():
+    with pytest.raises(InvalidParameter, match="'came_in' must hold counts"):
+        plots.suppression(pushed_out().assign(came_in=-1))
+    with pytest.raises(InvalidParameter, match="pushed_out_relevant is more"):
+        plots.suppression(pushed_out().assign(pushed_out_relevant=5000))
+    with pytest.raises(InvalidParameter, match="no column 'came_in'"):
+        plots.suppression(pushed_out().drop(columns="came_in"))

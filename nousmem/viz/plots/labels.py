@@ -31,6 +31,8 @@ PARAMETER_NAMES: Final = {
     "w_recency": "weight of recency",
     "rrf_k": "constant of rank fusion",
     "pool": "entries read per leg",
+    "decay_curve": "curve of decay",
+    "decay_clock": "clock of decay",
 }
 
 

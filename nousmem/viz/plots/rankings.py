@@ -48,13 +48,14 @@ def score_parts(
 ) -> Axes:
     """Draw one ranking as stacked bars, rank 1 at the top: each term's contribution to the score.
 
-    Relevance contributes w_relevance · relevance · decay. What decay took from it,
-    w_relevance · relevance · (1 - decay), is drawn as an empty bar behind the others.
+    Relevance contributes w_relevance · relevance · freshness · decay. What decay took from it,
+    w_relevance · relevance · freshness · (1 - decay), is drawn as an empty bar behind the others.
 
     Args:
         frame: `hits.to_frame()`, one row a hit. Columns: rank (int, from 1), doc_id, content
             (text), score (the composite), relevance (after fusion, before decay), decay (the
-            share left, 0 to 1), importance, recency; optional age_hours, shown in days.
+            share left, 0 to 1), importance, recency; optional freshness (1 where it is missing)
+            and age_hours, shown in days.
         scoring: The Scoring that the search ran with; None is the default one.
         weights: The weights of relevance, importance and recency, in place of `scoring`.
         relevant: The doc_ids judged relevant, marked with a star.
@@ -138,6 +139,8 @@ def _contributions(
         frames.numbers(rows, name)
         for name in ("relevance", "decay", "importance", "recency", "score")
     )
+    if "freshness" in rows.columns:
+        relevance = relevance * frames.numbers(rows, "freshness")
     full = weights[0] * relevance
     parts = np.stack([full * decay, weights[1] * importance, weights[2] * recency])
     wrong = np.abs(parts.sum(axis=0) - score) > 1e-6

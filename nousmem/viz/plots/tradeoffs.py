@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +25,11 @@ SIDES: Final = np.array(
 )
 """Where beside its point a label may stand, the preferred side first."""
 
+EDGE: Final = "#a8a8a8"
+
+MARKER: Final = np.array([3.2, 3.2])
+"""Half the size of a marker, points."""
+
 SWEEP = "swept.frame, one row a half-life"
 
 
@@ -39,7 +45,7 @@ def trade_off(
     """Draw two measures against each other, settings joined in the order of their half-life.
 
     Filled points are the Pareto set over all curves: no other point is at least as good in both
-    measures and better in one.
+    measures and better in one. The grey line is its edge: what lies within is dominated.
 
     Args:
         frame: One row a setting. Columns: `x` and `y` (measures, larger is better); `label`
@@ -82,12 +88,13 @@ def trade_off(
     curves = frames.lines(rows, by)
     for name, part in curves:
         _refuse_repeats(part, label, name)
-    with style.drawing(ax, size=(6.2 if by is None else 7.6, 4.6)) as canvas:
+    with style.drawing(ax, size=(6.2, 4.6) if by is None else (8.4, 5.2)) as canvas:
         style.dress(canvas, grid="both")
         for i, (name, part) in enumerate(curves):
             _draw_curve(canvas, part, x=x, y=y, look=style.look(i), name=name)
         canvas.margins(0.14)
         canvas.autoscale_view()
+        _draw_edge(canvas, rows[rows["_pareto"]].sort_values(x), x=x, y=y)
         _name_points(canvas, [part for _, part in curves], x=x, y=y, label=label)
         style.share_ticks(canvas.xaxis)
         style.share_ticks(canvas.yaxis)
@@ -97,7 +104,7 @@ def trade_off(
         style.headline(
             canvas,
             f"{y} against {x}",
-            f"points: {noun}; filled: Pareto set",
+            f"points: {noun}; filled: Pareto set, with its edge in grey",
         )
         if by is not None:
             canvas.legend(
@@ -153,15 +160,33 @@ def _draw_curve(
     )
 
 
+def _draw_edge(canvas: Any, best: pd.DataFrame, *, x: str, y: str) -> None:
+    left, right, bottom, top = *canvas.get_xlim(), *canvas.get_ylim()
+    across, upwards = best[x].tolist(), best[y].tolist()
+    canvas.plot(
+        [left, *across, across[-1]],
+        [upwards[0], *upwards, bottom],
+        drawstyle="steps-pre",
+        color=EDGE,
+        linewidth=1.0,
+        label="_edge",
+        zorder=1,
+    )
+    canvas.set_xlim(left, right)
+    canvas.set_ylim(bottom, top)
+
+
 def _name_points(canvas: Any, curves: list[pd.DataFrame], *, x: str, y: str, label: str) -> None:
     """Write the labels that find room: first the curves' ends, then the Pareto set, then others.
 
     Distances are in points, so that a label is as large as its letters. An end is always named,
-    at the place where it covers least.
+    at the place where it covers least. An end that several curves share is named once, in no
+    curve's colour; where points coincide, only the first of them is named.
     """
     scale = 72 / canvas.get_figure(root=True).dpi
     paths = [canvas.transData.transform(part[[x, y]].to_numpy()) * scale for part in curves]
     ink = np.concatenate([_along(path) for path in paths])
+    ink = np.concatenate([ink, *(_box(point, MARKER) for path in paths for point in path)])
     wanted = [
         (i not in (0, len(path) - 1), not best, number, i, text)
         for number, (path, part) in enumerate(zip(paths, curves, strict=True))
@@ -173,8 +198,13 @@ def _name_points(canvas: Any, curves: list[pd.DataFrame], *, x: str, y: str, lab
             )
         )
     ]
+    ends = Counter((text, _spot(paths[at][i])) for inner, _, at, i, text in wanted if not inner)
+    named: dict[tuple[int, int], str] = {}
     for inner, _, number, i, text in sorted(wanted):
         point = paths[number][i]
+        spot = _spot(point)
+        if spot in named and (inner or named[spot] == text):
+            continue
         half = np.array([2.6 * len(text) + 1, 5.0])
         offsets = [(half + reach) * side for reach in (4.5, 10.0) for side in SIDES]
         covered = [
@@ -191,9 +221,15 @@ def _name_points(canvas: Any, curves: list[pd.DataFrame], *, x: str, y: str, lab
             ha="center",
             va="center",
             fontsize=style.SMALL,
-            color=style.look(number)["color"],
+            color=style.INK if ends[text, spot] > 1 else style.look(number)["color"],
         )
+        named[spot] = text
         ink = np.concatenate([ink, _box(point + offsets[choice], half)])
+
+
+def _spot(point: NDArray[np.float64]) -> tuple[int, int]:
+    """Return a point of the page, alike for points that cannot be told apart."""
+    return round(float(point[0])), round(float(point[1]))
 
 
 def _along(path: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,194 @@
+"""What an experiment found, over all its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nousmem.evaluation.comparison import compare_values
+from nousmem.evaluation.experiments.conditions import (
+    MeasuredCondition,
+    condition_names,
+    varied_columns,
+)
+from nousmem.evaluation.experiments.experiment import Experiment
+from nousmem.evaluation.measured import MeasuredSettings
+from nousmem.evaluation.validation import CrossValidation, cross_validate
+from nousmem.scoring import Floats, Scoring
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ExperimentResult"]
+
+BASELINE, BEST = "baseline", "best"
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentResult:
+    """Every condition of an experiment, measured."""
+
+    experiment: Experiment
+    conditions: tuple[MeasuredCondition, ...]
+    """In the order of the experiment's."""
+
+    @property
+    def names(self) -> list[str]:
+        """A short name for each condition: what sets it apart from the others."""
+        return condition_names(self.experiment.conditions)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One condition and setting a row.
+
+        Columns: condition (from 0); the corpus, and what else conditions differ in; setting (from
+        0, in the order of the grid); then those of `MeasuredSettings.frame`; is_baseline.
+        """
+        return self._stacked(lambda measured: measured.frame)
+
+    @property
+    def by_category(self) -> pd.DataFrame:
+        """One condition, category and setting a row; columns as in `frame`, and category."""
+        return self._stacked(lambda measured: measured.by())
+
+    @property
+    def tuned(self) -> pd.DataFrame:
+        """What tuning is worth on folds it did not see, one condition a row.
+
+        Where several conditions share their queries, one more row for each such corpus chooses
+        among their settings too; its condition is -1.
+
+        Columns: condition; name; measure (the one tuned); mean (on unseen folds); baseline_mean;
+        difference, low, high (95 %); p_value; tuned_on_all (what the best setting reads on the
+        queries it was chosen on); optimism (tuned_on_all - mean); n_queries; folds; n_chosen (how
+        many different settings the folds chose: 1 is a stable choice).
+        """
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        for at, name in enumerate(self.names):
+            judged = self.cross_validated(at)
+            rows.append({"condition": at, "name": name, **_tuned_row(judged)})
+        for corpus, members in self._sharing_queries().items():
+            row = _tuned_row(self._chosen_among(members))
+            rows.append({"condition": -1, "name": f"{corpus}, the best condition", **row})
+        return pd.DataFrame(rows)
+
+    @property
+    def comparison(self) -> pd.DataFrame:
+        """The best setting of each condition against the baseline, on the queries it was chosen on.
+
+        Columns: condition, and those of `nousmem.evaluation.compare`; p_holm is corrected within
+        a condition.
+        """
+        return self._concatenated([self.compared(at) for at in range(len(self.conditions))])
+
+    def compared(self, condition: int) -> pd.DataFrame:
+        """Return the best setting of one condition against the baseline: `compare`'s table."""
+        measured = self.conditions[condition].measured
+        best = measured.best_index(self.experiment.tune)
+        return compare_values(
+            {
+                BASELINE: measured.measures_under(measured.baseline_index()),
+                BEST: measured.measures_under(best),
+            },
+            measured.measures,
+            query_ids=[query.query_id for query in measured.queries],
+            groups=[query.group for query in measured.queries],
+            baseline=BASELINE,
+            seed=self.experiment.seed,
+        )
+
+    def cross_validated(self, condition: int) -> CrossValidation:
+        """Return what tuning under one condition is worth on folds it did not see."""
+        measured = self.conditions[condition].measured
+        return measured.cross_validated(
+            self.experiment.tune, folds=self._folds(measured), seed=self.experiment.seed
+        )
+
+    def best(self, condition: int = 0) -> Scoring:
+        """Return the best setting of a condition."""
+        return self.conditions[condition].measured.best(self.experiment.tune)
+
+    def __repr__(self) -> str:
+        """Show what was measured."""
+        settings = len(self.conditions[0].measured.settings)
+        return (
+            f"ExperimentResult({self.experiment.title!r}: {len(self.conditions)} conditions × "
+            f"{settings:,} settings, tuned by {self.experiment.tune})"
+        )
+
+    def _folds(self, measured: MeasuredSettings) -> int:
+        """Return the experiment's folds, or as many as there are groups."""
+        exists = ~np.isnan(measured.values_of(self.experiment.tune)[0])
+        groups = {one.group for one, there in zip(measured.queries, exists, strict=True) if there}
+        return min(self.experiment.folds, len(groups))
+
+    def _sharing_queries(self) -> dict[str, list[int]]:
+        shared: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        for at, one in enumerate(self.conditions):
+            ids = tuple(query.query_id for query in one.measured.queries)
+            shared.setdefault((one.condition.corpus.name, ids), []).append(at)
+        return {name: members for (name, _), members in shared.items() if len(members) > 1}
+
+    def _chosen_among(self, members: Sequence[int]) -> CrossValidation:
+        """Return what choosing the condition and the setting is worth; the first's baseline."""
+        tune = self.experiment.tune
+        first = self.conditions[members[0]].measured
+        values: list[Floats] = [self.conditions[at].measured.values_of(tune) for at in members]
+        scorings = [one for at in members for one in self.conditions[at].measured.settings]
+        return cross_validate(
+            np.concatenate(values),
+            scorings,
+            measure=tune,
+            query_ids=[query.query_id for query in first.queries],
+            groups=[query.group for query in first.queries],
+            baseline=first.baseline_index(),
+            folds=self._folds(first),
+            seed=self.experiment.seed,
+        )
+
+    def _stacked(self, table_of: Callable[[MeasuredSettings], pd.DataFrame]) -> pd.DataFrame:
+        varied = varied_columns(self.experiment.conditions)
+        tables: list[pd.DataFrame] = []
+        for one in self.conditions:
+            table = table_of(one.measured)
+            n = len(one.measured.settings)
+            table = table.assign(
+                setting=np.arange(len(table)) % n,
+                is_baseline=np.arange(len(table)) % n == one.measured.baseline_index(),
+            )
+            columns: Mapping[str, Any] = one.condition.columns()
+            for place, name in enumerate(varied):
+                table.insert(place, name, columns.get(name))
+            table.insert(len(varied), "setting", table.pop("setting"))
+            tables.append(table)
+        return self._concatenated(tables)
+
+    def _concatenated(self, tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+        import pandas as pd
+
+        numbered = [table.copy() for table in tables]
+        for at, table in enumerate(numbered):
+            table.insert(0, "condition", at)
+        return pd.concat(numbered, ignore_index=True)
+
+
+def _tuned_row(judged: CrossValidation) -> dict[str, Any]:
+    return {
+        "measure": str(judged.measure),
+        "mean": judged.mean,
+        "baseline_mean": float(judged.baseline.mean()),
+        "difference": judged.interval.difference,
+        "low": judged.interval.low,
+        "high": judged.interval.high,
+        "p_value": judged.p_value,
+        "tuned_on_all": judged.tuned_on_all,
+        "optimism": judged.optimism,
+        "n_queries": len(judged.values),
+        "folds": len(judged.chosen),
+        "n_chosen": len({repr(scoring) for scoring in judged.chosen}),
+    }

@@ -1,0 +1,116 @@
+"""The queries of a sweep asked one after another: what a recall returns counts as accessed.
+
+A sweep judges every query on the access clocks that the corpus has. An agent's recall moves
+them: what it returns is young again, and stands higher the next time.
+
+Source: specification, "Memory Tools" (recall records an access of what it returns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from nousmem.errors import InvalidParameter
+from nousmem.evaluation.measures import WatchedRanks
+from nousmem.evaluation.pools import CandidatePool
+from nousmem.evaluation.progress import progress_bar
+from nousmem.evaluation.replay_loops import LoopCounter, LoopCounts
+from nousmem.evaluation.replay_results import ReplayResult, static_places
+from nousmem.evaluation.replay_turns import Places, PoolEntries, replay_turns
+from nousmem.evaluation.results import SweepResult
+
+__all__ = ["replay"]
+
+_CHUNK_BYTES: Final = 256_000_000
+"""Settings are replayed side by side for as many at a time as fit in this."""
+
+
+def replay(
+    swept: SweepResult,
+    *,
+    limit: int = 10,
+    settings: Sequence[int] | None = None,
+    progress: bool = False,
+) -> ReplayResult:
+    """Ask the queries of a sweep in the order of time, each setting on clocks of its own.
+
+    Queries are asked by `now`, then by query_id. The first `limit` entries of a ranking, of those
+    that reach the setting's `min_score`, get the query's now for their last access, as recall
+    has it; later queries that have the same entry of the same store among their candidates see
+    it. The candidates do not depend on access, so nothing is retrieved again.
+
+    Only the queries measured are asked: those without a relevant entry touch nothing here, which
+    in an agent's life they would.
+
+    Args:
+        swept: Corpus, candidates and settings.
+        limit: Entries returned for a query, at most; the agent's recall returns 5 unless asked
+            for more.
+        settings: Rows of `swept.frame` to replay; None is all.
+        progress: Show a progress bar.
+
+    Raises:
+        InvalidParameter: `limit` is not a whole number above 0, or there is no such row.
+    """
+    rows = _checked_rows(swept, settings)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise InvalidParameter(f"limit must be a whole number above 0, got {limit!r}")
+    pool = swept.candidates
+    entries = PoolEntries.of(pool)
+    ranks_to_values = WatchedRanks(pool.judgements, swept.measures, pool.marks)
+    watched = _watched_by_query(pool)
+    values = np.empty((len(rows), len(swept.measures), len(pool)))
+    counts: list[LoopCounts] = []
+    with progress_bar(len(rows) * len(pool), "replayed queries", show=progress) as advance:
+        for chunk in _chunks(pool, entries, len(rows)):
+            chosen = [swept.settings[row] for row in rows[chunk]]
+            ranks = np.zeros((len(chosen), len(pool.watched_query)), dtype=np.int32)
+            counter = LoopCounter(pool, entries, static_places(pool, chosen, limit=limit))
+            for turn in replay_turns(pool, entries, chosen, limit=limit):
+                places, columns = watched[turn.query]
+                ranks[:, places] = turn.ranks()[:, columns]
+                counter.count(turn)
+                advance(len(chosen))
+            values[chunk] = [ranks_to_values.values(own) for own in ranks]
+            counts.append(counter.totals())
+    return ReplayResult(
+        swept=swept,
+        rows=tuple(rows),
+        limit=limit,
+        values=values,
+        counts=LoopCounts.joined(counts),
+        entries=entries,
+    )
+
+
+def _checked_rows(swept: SweepResult, settings: Sequence[int] | None) -> list[int]:
+    n = len(swept.settings)
+    if settings is None:
+        return list(range(n))
+    rows = [int(row) for row in settings]
+    wrong = [row for row in rows if not 0 <= row < n]
+    if wrong or not rows:
+        raise InvalidParameter(
+            f"settings must be rows of swept.frame, 0 to {n - 1}; got {wrong or rows}"
+        )
+    return rows
+
+
+def _watched_by_query(pool: CandidatePool) -> list[tuple[Places, Places]]:
+    """Return, for each query, the places of its watched candidates and their columns."""
+    found = np.flatnonzero(pool.watched_column >= 0)
+    return [
+        (own := found[pool.watched_query[found] == query], pool.watched_column[own])
+        for query in range(len(pool))
+    ]
+
+
+def _chunks(pool: CandidatePool, entries: PoolEntries, n_settings: int) -> Iterator[slice]:
+    # A relevance table and the static first places; a clock and the counts of every entry.
+    bytes_each = pool.present.size * 9 + len(entries) * 28
+    size = max(1, _CHUNK_BYTES // max(1, bytes_each))
+    for start in range(0, n_settings, size):
+        yield slice(start, start + size)

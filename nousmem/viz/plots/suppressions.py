@@ -1,0 +1,175 @@
+"""A picture of what decay pushed out of the first places, by age, and what came in for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nousmem.errors import InvalidParameter
+from nousmem.viz import style
+from nousmem.viz.plots import frames, labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["suppression"]
+
+SOURCE: Final = "evaluation.suppression(swept, setting)"
+
+COUNTS: Final = (
+    "pushed_out",
+    "pushed_out_relevant",
+    "queries_hurt",
+    "came_in",
+    "came_in_relevant",
+)
+
+PALE: Final = 0.32
+"""How much of its colour the part of a bar has that is not relevant; the rest is paper."""
+
+
+def suppression(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw what decay pushed out, downwards, and what it brought in, upwards, by age.
+
+    The dark part of a bar, at the zero line, is relevant.
+
+    Args:
+        frame: One bin of age a row. Columns: age_from, age_to (days; to may be infinite);
+            pushed_out, pushed_out_relevant, came_in, came_in_relevant (entries, counted once a
+            query); queries_hurt (queries that lost a relevant entry). Empty bins at either end
+            are left out.
+        ax: Where to draw; None is a new figure.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        InvalidParameter: a column is missing or holds no numbers of at least 0, the frame is
+            empty, or more is relevant than was moved.
+        MissingDependency: matplotlib is not installed.
+    """
+    needed = ["age_from", "age_to", *COUNTS]
+    rows = frames.require_rows(frames.require(frame, needed, source=SOURCE), source=SOURCE)
+    begins, ends, *counts = (frames.numbers(rows, name) for name in needed)
+    out, out_relevant, hurt, came, came_relevant = _checked(counts)
+    kept = _filled(out + came)
+    with style.drawing(ax, size=(7.4, 4.6)) as canvas:
+        style.dress(canvas, grid="y")
+        names = [_age(a, b) for a, b in zip(begins[kept], ends[kept], strict=True)]
+        _draw_bars(canvas, came[kept], came_relevant[kept], style.PALETTE[0], sign=1)
+        _draw_bars(canvas, out[kept], out_relevant[kept], style.PALETTE[1], sign=-1)
+        canvas.axhline(0, color=style.INK, linewidth=1.0)
+        _write_counts(canvas, came[kept], came_relevant[kept], None)
+        _write_counts(canvas, -out[kept], out_relevant[kept], hurt[kept])
+        style.name_ticks(canvas.xaxis, range(len(names)), names)
+        canvas.tick_params(axis="x", length=0)
+        canvas.spines["bottom"].set_visible(False)
+        canvas.set_xlim(-0.6, len(names) - 0.4)
+        # Room for the words beyond the bars.
+        top, bottom = max(float(came.max()), 1.0), max(float(out.max()), 1.0)
+        room = 0.16 * (top + bottom)
+        canvas.set_ylim(-bottom - 1.5 * room, top + room)
+        canvas.yaxis.set_major_formatter(_size)
+        canvas.locator_params(axis="y", nbins=8, integer=True)
+        canvas.set_xlabel("age that decay counts")
+        canvas.set_ylabel("entries, over all queries")
+        _name_side(canvas, "came in", style.PALETTE[0], top=True)
+        _name_side(canvas, "pushed out", style.PALETTE[1], top=False)
+        style.headline(
+            canvas,
+            "What decay pushed out of the first places",
+            f"dark: relevant. In all {out.sum():,.0f} pushed out, {out_relevant.sum():,.0f} of "
+            f"them relevant; {came.sum():,.0f} came in, {came_relevant.sum():,.0f} relevant",
+        )
+        return canvas
+
+
+def _checked(counts: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    for name, column in zip(COUNTS, counts, strict=True):
+        if not (np.isfinite(column).all() and (column >= 0).all()):
+            raise InvalidParameter(f"the column {name!r} must hold counts of at least 0")
+    for name, whole, part in (("pushed_out", 0, 1), ("came_in", 3, 4)):
+        if (counts[part] > counts[whole]).any():
+            raise InvalidParameter(f"{name}_relevant is more than {name} in some row")
+    return counts
+
+
+def _filled(moved: NDArray[np.float64]) -> slice:
+    """Return the bins from the first to the last in which anything moved; all where nothing did."""
+    bins = np.flatnonzero(moved)
+    return slice(int(bins[0]), int(bins[-1]) + 1) if len(bins) else slice(None)
+
+
+def _age(begin: float, end: float) -> str:
+    if np.isinf(end):
+        return f"{labels.duration(begin)} and more"
+    if begin >= 1:
+        return f"{begin:g} to {labels.duration(end)}"
+    return f"{labels.duration(begin) if begin else '0'} to {labels.duration(end)}"
+
+
+def _draw_bars(
+    canvas: Any,
+    moved: NDArray[np.float64],
+    relevant: NDArray[np.float64],
+    colour: str,
+    *,
+    sign: int,
+) -> None:
+    places = np.arange(len(moved))
+    canvas.bar(places, sign * moved, width=0.72, color=_paled(colour), linewidth=0)
+    canvas.bar(places, sign * relevant, width=0.72, color=colour, linewidth=0)
+
+
+def _write_counts(
+    canvas: Any,
+    heights: NDArray[np.float64],
+    relevant: NDArray[np.float64],
+    hurt: NDArray[np.float64] | None,
+) -> None:
+    for place, (height, part) in enumerate(zip(heights, relevant, strict=True)):
+        if not height:
+            continue
+        words = [f"{abs(height):,.0f}"]
+        if part:
+            words.append(f"{part:,.0f} relevant")
+        if hurt is not None and hurt[place]:
+            words.append(f"in {hurt[place]:,.0f} {'query' if hurt[place] == 1 else 'queries'}")
+        canvas.annotate(
+            "\n".join(words),
+            xy=(place, height),
+            xytext=(0, 3 if height > 0 else -3),
+            textcoords="offset points",
+            ha="center",
+            va="bottom" if height > 0 else "top",
+            fontsize=style.SMALL,
+            linespacing=1.15,
+            bbox={"facecolor": style.PAPER, "edgecolor": "none", "pad": 0.6},
+        )
+
+
+def _name_side(canvas: Any, words: str, colour: str, *, top: bool) -> None:
+    canvas.annotate(
+        words,
+        # The young come in, at the left; so the corner above the old is free, and the reverse.
+        xy=(1, 1) if top else (0, 0),
+        xycoords="axes fraction",
+        xytext=(-6, -3) if top else (6, 3),
+        textcoords="offset points",
+        ha="right" if top else "left",
+        va="top" if top else "bottom",
+        color=colour,
+        fontweight="bold",
+    )
+
+
+def _size(value: float, _: int) -> str:
+    return f"{abs(value):,.0f}"
+
+
+def _paled(colour: str) -> str:
+    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(255 - PALE * (255 - part)):02x}" for part in parts)

@@ -1,0 +1,274 @@
+"""A replay ranks as a store does that is searched and touched, query after query."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nousmem as nm
+from nousmem import evaluation as ev
+from nousmem.corpora import Card
+from nousmem.evaluation import replays as module
+from nousmem.evaluation.replays import replay
+
+EMBEDDER = nm.open_embedder("hashing")
+MEASURES = ["nDCG@10", "R@5", "AP", "Fresh@3"]
+SETTINGS = (
+    nm.Scoring(),
+    nm.Scoring(half_life_days=90, w_importance=0, w_recency=0.2, update_penalty=0.5),
+    nm.Scoring(decay_curve="step", half_life_days=30, min_score=0.3, decay_importance=0.5),
+    nm.Scoring(decay_lambda=0, recency_lambda=0.001, fusion="convex"),
+)
+
+
+def swept_under(corpus: nm.Corpus, settings=SETTINGS, **options) -> ev.SweepResult:
+    options = {"store": "memory", "embedder": EMBEDDER, "measures": MEASURES} | options
+    base = ev.sweep(corpus, grid={}, **options)
+    from nousmem.evaluation.sweeps import score_settings
+
+    values = score_settings(base.candidates, settings, base.measures)
+    return replace(base, settings=tuple(settings), values=values)
+
+
+def values_of(result) -> np.ndarray:
+    return result.values  # not a frame's
+
+
+def asked_in_turn(corpus, swept, scoring, *, url, embedder, limit) -> pd.DataFrame:
+    """The witness: one store, searched and then touched, as recall does."""
+    store = nm.open_store(url)
+    store.put(corpus.entries if embedder is None else nm.embed(corpus.entries, embedder))
+    search = nm.Search(store, embedder, scoring=scoring)
+    runs = {}
+    for query in sorted(swept.candidates.queries, key=lambda one: (one.now, one.query_id)):
+        run = ev.run_queries(search, [query])
+        store.touch(run["doc_id"][:limit].tolist(), now=query.now)
+        runs[query.query_id] = run
+    return pd.concat(
+        [runs[query.query_id] for query in swept.candidates.queries], ignore_index=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "embedder"), [("memory:", None), ("sqlite::memory:", EMBEDDER)], ids=["text", "hybrid"]
+)
+def test_a_store_that_is_searched_and_touched_ranks_the_same(corpus, url, embedder):
+    swept = swept_under(corpus, store=url, embedder=embedder)
+    replayed = replay(swept, limit=3)
+    changed = 0
+    for row, scoring in enumerate(swept.settings):
+        expected = asked_in_turn(corpus, swept, scoring, url=url, embedder=embedder, limit=3)
+        found = replayed.run(row)
+        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+        changed += not found.equals(swept.run(row))
+        measured = ev.per_query(found, corpus.qrels, MEASURES, queries=corpus.queries)
+        own = measured.set_index("query_id").loc[[one.query_id for one in swept.queries]]
+        np.testing.assert_array_equal(values_of(replayed)[row], own[MEASURES].to_numpy().T)
+    assert changed >= 3
+
+
+def test_it_holds_on_the_assistants_year():
+    year = nm.load_corpus("assistant-year")
+    part = year.select([one for one in year.queries if one.scope.user_id in ("mira", "tobin")])
+    part = part.select(part.queries[::2])
+    swept = swept_under(part, SETTINGS[:2], store="sqlite::memory:", measures=["R@10"])
+    replayed = replay(swept)
+    for row, scoring in enumerate(swept.settings):
+        expected = asked_in_turn(
+            part, swept, scoring, url="sqlite::memory:", embedder=EMBEDDER, limit=10
+        )
+        pd.testing.assert_frame_equal(replayed.run(row), expected, check_exact=True)
+    assert replayed.loops["boosted_share"].min() > 0
+
+
+def test_where_access_counts_for_nothing_nothing_changes(corpus):
+    off = nm.Scoring(decay_lambda=0, w_recency=0)
+    created = nm.Scoring(decay_clock="creation", w_recency=0)
+    swept = swept_under(corpus, (off, created))
+    replayed = replay(swept)
+    assert values_of(replayed).tobytes() == values_of(swept).tobytes()
+    assert replayed.loops["boosted_share"].tolist() == [0, 0]
+    assert replayed.loops["longest_doc_id"].isna().all()
+    assert (replayed.frame[["difference", "low", "high"]] == 0).all(axis=None)
+
+
+def test_the_order_that_queries_are_given_in_does_not_matter(corpus):
+    mixed = list(corpus.queries)
+    random.Random(3).shuffle(mixed)
+    one, other = (replay(swept_under(given), limit=3) for given in (corpus, corpus.select(mixed)))
+    pd.testing.assert_frame_equal(one.frame, other.frame)
+    pd.testing.assert_frame_equal(one.loops, other.loops)
+    ids = [query.query_id for query in other.swept.queries]
+    back = [ids.index(query.query_id) for query in one.swept.queries]
+    np.testing.assert_array_equal(values_of(other)[:, :, back], values_of(one))
+
+
+def test_settings_may_be_replayed_in_any_portions(corpus, monkeypatch):
+    swept = swept_under(corpus)
+    whole = replay(swept, limit=3)
+    monkeypatch.setattr(module, "_CHUNK_BYTES", 1)
+    apart = replay(swept, limit=3)
+    np.testing.assert_array_equal(values_of(apart), values_of(whole))
+    pd.testing.assert_frame_equal(apart.loops, whole.loops)
+    some = replay(swept, limit=3, settings=[2, 0])
+    assert some.frame["setting"].tolist() == [2] * 4 + [0] * 4
+    np.testing.assert_array_equal(values_of(some), values_of(whole)[[2, 0]])
+
+
+def test_the_tables_say_what_the_replay_changed(corpus):
+    swept = ev.sweep(
+        corpus,
+        store="memory",
+        embedder=EMBEDDER,
+        grid={"decay_lambda": [1e-3, 1e-2]},
+        measures=MEASURES,
+    )
+    replayed = replay(swept, limit=3)
+    frame = replayed.frame
+    assert list(frame.columns) == [
+        *("setting", "decay_lambda", "half_life_days", "measure", "static", "replayed"),
+        *("difference", "low", "high", "n_queries"),
+    ]
+    ndcg = frame[frame["measure"] == "nDCG@10"]
+    assert ndcg["static"].to_numpy() == pytest.approx(swept.frame["nDCG@10"])
+    assert ndcg["replayed"].to_numpy() == pytest.approx(replayed.measured.frame["nDCG@10"])
+    assert frame["difference"].to_numpy() == pytest.approx(frame["replayed"] - frame["static"])
+    assert (frame["low"] <= frame["high"]).all()
+    assert frame.loc[frame["measure"] == "Fresh@3", "n_queries"].tolist() == [11, 11]
+    by_category = replayed.by()
+    assert by_category["category"].unique().tolist() == ["fact", "update"]
+    n = by_category[by_category["measure"] == "AP"].groupby("setting")["n_queries"].sum()
+    assert n.tolist() == [22, 22]
+    assert isinstance(replayed.measured.best("AP"), nm.Scoring)
+
+
+def test_loops_are_counted_as_the_rankings_have_them(corpus):
+    swept = swept_under(corpus)
+    replayed = replay(swept, limit=3)
+    relevant = set(zip(corpus.qrels["query_id"], corpus.qrels["doc_id"], strict=True))
+    asked = sorted(swept.candidates.queries, key=lambda one: (one.now, one.query_id))
+    for row, table in replayed.loops.iterrows():
+        static, found = (
+            {
+                query: part["doc_id"].tolist()
+                for query, part in run[run["rank"] <= 3].groupby("query_id")
+            }
+            for run in (swept.run(row), replayed.run(row))
+        )
+        chains: dict[str, list[int]] = {}
+        boosted, lost = [], 0
+        for query in (one.query_id for one in asked):
+            lost += len(
+                [
+                    one
+                    for one in static.get(query, [])
+                    if one not in found.get(query, []) and (query, one) in relevant
+                ]
+            )
+            for one in found.get(query, []):
+                if one in static[query]:
+                    chains.setdefault(one, []).append(0)
+                elif one in chains:
+                    chains[one][-1] += 1
+                    boosted.append((query, one))
+                else:
+                    chains[one] = [0]
+        n = sum(map(len, found.values()))
+        lengths = {one: max(own) for one, own in chains.items()}
+        assert table["returned"] == n
+        assert table["boosted_share"] == len(boosted) / n
+        assert table["boosted_not_relevant_share"] == len(set(boosted) - relevant) / n
+        assert table["lost_relevant"] == lost
+        assert table["loops"] == sum(one >= 2 for own in chains.values() for one in own)
+        assert table["looping_entries"] == sum(one >= 2 for one in lengths.values())
+        assert table["longest"] == max(lengths.values())
+        longest = [one for one in sorted(lengths) if lengths[one] == table["longest"]]
+        assert table["longest"] == 0 or table["longest_doc_id"] == longest[0]
+        looping = replayed.looping(row, top=1000)
+        assert dict(zip(looping["doc_id"], looping["chain"], strict=True)) == {
+            one: own for one, own in lengths.items() if own
+        }
+        assert looping["boosted_relevant"].sum() == len(set(boosted) & relevant)
+    assert replayed.loops["loops"].max() > 3
+
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_a_loop_is_what_was_returned_because_it_was_returned():
+    """One place a query; decay halves relevance in a day, so that a touched entry wins."""
+
+    def entry(id: str, content: str, age: float) -> nm.Entry:
+        return nm.Entry(content, id=id, created_at=NOW - timedelta(days=age))
+
+    corpus = nm.Corpus(
+        "loop",
+        entries=(
+            entry("sticky", "tea kettle garden", 2),
+            entry("tea", "tea tea tea", 2),
+            entry("kettle", "kettle kettle kettle", 2),
+            entry("other", "unrelated words", 2),
+        ),
+        queries=tuple(
+            nm.Query(f"q{at}", text, now=NOW + timedelta(hours=at))
+            for at, text in enumerate(["garden", "tea", "kettle", "garden", "tea"])
+        ),
+        qrels=pd.DataFrame(
+            [(f"q{at}", one, 1) for at, one in enumerate(["sticky", "tea", "kettle", "sticky"])]
+            + [("q4", "sticky", 1)],
+            columns=["query_id", "doc_id", "relevance"],
+        ),
+        card=Card("Loop", licence="MIT", source="made up", synthetic=True),
+    )
+    scoring = nm.Scoring(half_life_days=1, w_importance=0, w_recency=0)
+    swept = swept_under(
+        corpus,
+        (scoring, nm.Scoring(decay_lambda=0, w_importance=0, w_recency=0)),
+        store="sqlite::memory:",
+        embedder=None,
+        measures=["R@1"],
+    )
+    first = swept.run(0)
+    static = first[first["rank"] == 1]["doc_id"].tolist()
+    assert static == ["sticky", "tea", "kettle", "sticky", "tea"]
+    replayed = replay(swept, limit=1)
+    found = replayed.run(0)
+    assert set(found[found["rank"] == 1]["doc_id"]) == {"sticky"}
+    # q1 and q2 are one chain of two; q3 the static ranking gives too; q4 starts another.
+    row = replayed.loops.iloc[0]
+    assert row["returned"] == 5
+    assert row["boosted_share"] == pytest.approx(3 / 5)
+    assert row["boosted_not_relevant_share"] == pytest.approx(2 / 5)
+    assert (row["lost_relevant"], row["loops"], row["looping_entries"]) == (2, 1, 1)
+    assert (row["longest"], row["longest_doc_id"]) == (2, "sticky")
+    assert replayed.loops["loops"].tolist() == [1, 0]
+    looping = replayed.looping(0)
+    assert looping.drop(columns="content").to_dict("records") == [
+        {"doc_id": "sticky", "chain": 2, "returned": 5, "boosted": 3, "boosted_relevant": 1}
+    ]
+
+
+def test_users_do_not_touch_each_others_entries(corpus):
+    """Each user's queries alone, and all together: the same rankings."""
+    swept = swept_under(corpus)
+    together = replay(swept, limit=3).run(0).set_index("query_id")
+    for user in ("ada", "bo", "cyd"):
+        own = corpus.select([one for one in corpus.queries if one.scope.user_id == user])
+        alone = replay(swept_under(own), limit=3).run(0).set_index("query_id")
+        pd.testing.assert_frame_equal(alone, together.loc[alone.index.unique()], check_exact=True)
+
+
+def test_what_cannot_be_replayed_is_refused(corpus):
+    swept = swept_under(corpus)
+    for limit in (0, True, 2.5):
+        with pytest.raises(nm.InvalidParameter, match="limit"):
+            replay(swept, limit=limit)
+    with pytest.raises(nm.InvalidParameter, match="0 to 3; got \\[4\\]"):
+        replay(swept, settings=[1, 4])
+    with pytest.raises(nm.InvalidParameter, match="not replayed"):
+        replay(swept, settings=[1]).run(0)
