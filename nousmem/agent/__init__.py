@@ -1,4 +1,4 @@
-"""Memory for agents: the tools as plain functions, and a capability for Pydantic AI."""
+"""Memory for agents: the tools as plain functions, a capability for Pydantic AI, an MCP server."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -32,6 +33,11 @@ SEARCH_SCOPES: Final[tuple[SearchScope, ...]] = ("agent", "user", "session", "gl
 def utc_now() -> datetime:
     """Return the wall clock's instant in UTC."""
     return datetime.now(UTC)
+
+
+def random_id() -> str:
+    """Return 32 random hexadecimal digits."""
+    return uuid.uuid4().hex
 
 
 @dataclass(kw_only=True, eq=False)
@@ -64,10 +70,12 @@ class MemoryAccess:
     """Written to every entry; no scope searches by it."""
     default_search_scope: SearchScope = "agent"
     """Which entries the agent sees: "agent" (its own about this user), "user" (every agent's
-    about this user), "session" (its own in this session), "global" (everybody's). An id that is
-    not set is not searched by."""
+    about this user), "session" (its own in this session), "global" (everybody's). "user" needs a
+    user_id, "session" a session_id; another id that is not set is not searched by."""
     clock: Callable[[], datetime] = utc_now
     """Tells the instant of a write, and the one ages are counted from."""
+    new_id: Callable[[], str] = random_id
+    """Names a new entry; no two may be the same. Give one where results must repeat."""
 
     def __post_init__(self) -> None:
         self._store: Store = open_store(self.store) if isinstance(self.store, str) else self.store
@@ -82,6 +90,12 @@ class MemoryAccess:
             raise InvalidParameter(f"embedder must be an embedder, got {type(given).__name__}")
         if not isinstance(self.scoring, Scoring):
             raise InvalidParameter(f"scoring must be a Scoring, got {self.scoring!r}")
+        by_vectors = self._embedder is not None and hasattr(self._store, "search_vector")
+        if not self.scoring.w_text and not by_vectors:
+            raise InvalidParameter(
+                "scoring leaves the text leg out (w_text=0), and without an embedder and a store "
+                "that searches vectors nothing would ever be found; give both, or another w_text"
+            )
         if self.default_search_scope not in SEARCH_SCOPES:
             raise InvalidParameter(
                 f"default_search_scope must be one of {', '.join(SEARCH_SCOPES)}, "
@@ -89,14 +103,20 @@ class MemoryAccess:
             )
         if not callable(self.clock):
             raise InvalidParameter(f"clock must be a function without arguments, got {self.clock}")
+        if not callable(self.new_id):
+            raise InvalidParameter(
+                f"new_id must be a function without arguments, got {self.new_id}"
+            )
         for name in SCOPE_FIELDS:
             value: object = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise InvalidScope(f"{name} must be text or None, got {value!r}")
-        if self.default_search_scope == "user" and self.user_id is None:
+        needed = {"user": "user_id", "session": "session_id"}.get(self.default_search_scope)
+        if needed is not None and getattr(self, needed) is None:
             raise InvalidParameter(
-                "default_search_scope 'user' without a user_id would show everybody's memories; "
-                "give user_id, or say 'global'"
+                f"default_search_scope {self.default_search_scope!r} without a {needed} would show "
+                f"more than one {self.default_search_scope}'s memories; give {needed}, or another "
+                "scope"
             )
         self._scope = Scope.build(
             {

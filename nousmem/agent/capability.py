@@ -38,6 +38,7 @@ from nousmem.agent.reflection import (
 from nousmem.agent.relevance import find_relevant
 from nousmem.agent.toolset import INSTRUCTIONS, memory_toolset
 from nousmem.errors import InvalidParameter
+from nousmem.hits import Hits
 
 __all__ = ["Injection", "Memory"]
 
@@ -60,6 +61,8 @@ class Injection:
     """Why the vector leg is missing; None when it is not."""
     error: str | None = None
     """Why the search failed; the run went on without memories."""
+    ranking: Hits | None = None
+    """The search, with the candidates that were not shown; None when nothing was searched for."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -110,7 +113,8 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
     auto_update_memory: bool = False
     """After a run that ended well, let a model update the memory from what was said."""
     auto_update_every: int = 1
-    """Runs from one reflection to the next; each covers all since the last."""
+    """Runs from one reflection to the next; each covers all since the last that had a reply. A run
+    that fails, is called off, or whose stream is left before its end does not count."""
     reflection_model: Model | str | None = None
     """The model that reflects; None is the agent's own."""
     reflection_max_tokens: int = 500
@@ -191,9 +195,16 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
         if not self.auto_update_memory:
             return result
         messages = self._unreflected.add(result.all_messages(), every=self.auto_update_every)
-        if messages is not None:
+        if messages is None:
+            return result
+        reflection = None
+        try:
             reflection = await self._reflect(messages, ctx)
             self.reflections.append(reflection)
+        finally:
+            # Without a reply, or when the run was called off meanwhile: the next one covers it.
+            if reflection is None or reflection.error is not None:
+                self._unreflected.give_back(messages, most=self.reflection_max_messages)
         return result
 
     def undo(self, reflection: Reflection) -> tuple[Outcome, ...]:
@@ -239,7 +250,7 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
             _LOG.warning("no memories are shown, the search failed: %s", error)
             return Injection(now, query, None, error=f"{type(error).__name__}: {error}")
         block = memory_block(found.hits, now=now, max_tokens=self.inject_max_tokens)
-        return Injection(now, query, block, degraded=found.degraded)
+        return Injection(now, query, block, degraded=found.degraded, ranking=found.ranking)
 
 
 class _Unreflected:
@@ -262,3 +273,11 @@ class _Unreflected:
                 return None
             waiting, self._waiting = self._waiting, []
             return waiting
+
+    def give_back(self, messages: Sequence[ModelMessage], *, most: int) -> None:
+        """Keep what could not be reflected on, at most so many messages that say something."""
+        with self._lock:
+            told = {message.run_id for message in self._waiting if message.run_id is not None}
+            earlier = [message for message in messages if message.run_id not in told]
+            speaking = [message for message in earlier if turns([message])]
+            self._waiting = [*speaking[max(len(speaking) - most, 0) :], *self._waiting]

@@ -92,7 +92,8 @@ class Reflection:
     problem: str | None = None
     """What was wrong with the reply, though part of it may have been applied."""
     error: str | None = None
-    """Why there was no reply; the run it followed is not affected."""
+    """Why there was no reply; the run it followed is not affected, and the next reflection covers
+    what was said."""
 
     @property
     def applied(self) -> tuple[Outcome, ...]:

@@ -60,6 +60,8 @@ class Found:
     """Best first."""
     degraded: str | None = None
     """Why the vector leg is missing; None when it is not."""
+    ranking: Hits | None = None
+    """The search they come from, with all its candidates; None when nothing was searched for."""
 
 
 def find_relevant(
@@ -106,7 +108,7 @@ def find_relevant(
         ranked = Hits(
             candidates, access.scoring, query=query, now=now, limit=limit, min_score=min_score
         )
-        return Found(tuple(ranked))
+        return Found(tuple(ranked), ranking=ranked)
     if not terms and not anything_goes:
         return Found(())
     found = Found(())
@@ -116,9 +118,10 @@ def find_relevant(
         pool = max(MIN_POOL, limit)
         hits, degraded = access.look_up(words, now=now, pool=pool, limit=None, min_score=min_score)
         if anything_goes:
-            return Found(tuple(hits[:limit]), degraded)
+            return Found(tuple(hits[:limit]), degraded, hits)
         shown = _evident(hits, query, min_words=min_words, min_cosine=min_cosine)
-        found = Found(tuple(hit for hit in hits if hit.entry.id in shown)[:limit], degraded)
+        evident = tuple(hit for hit in hits if hit.entry.id in shown)
+        found = Found(evident[:limit], degraded, hits)
         if shown:
             break
     return found

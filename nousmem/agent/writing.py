@@ -7,7 +7,6 @@ outside the scope is touched, nothing is said twice, each change is all or nothi
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -59,7 +58,7 @@ def add(access: MemoryAccess, content: str, **values: Any) -> Change:
     """
     now = access.now()
     owner = {name: getattr(access, name) for name in SCOPE_FIELDS}
-    entry = _embedded(access, Entry(content, created_at=now, **owner, **values))
+    entry = _embedded(access, Entry(content, id=access.new_id(), created_at=now, **owner, **values))
     with access.write_lock:
         same = _said_before(access, entry)
         if same is None:
@@ -107,7 +106,7 @@ def change(access: MemoryAccess, entry_id: str, **values: Any) -> Change:
                 old.id, now=now, **{name: getattr(wanted, name) for name in differing}
             )
             return Change("updated", changed, before=(old,), after=(changed,))
-        new = _embedded(access, _successor(wanted, now=now))
+        new = _embedded(access, _successor(wanted, id=access.new_id(), now=now))
         same = _said_before(access, new)
         if same is not None and same.id == old.id:
             # Case or spacing alone: nothing that history would be kept for.
@@ -189,9 +188,9 @@ def _said_before(access: MemoryAccess, entry: Entry) -> Entry | None:
     return next((one for one, _ in found if spoken(one.content) == text), None)
 
 
-def _successor(wanted: Entry, *, now: datetime) -> Entry:
+def _successor(wanted: Entry, *, id: str, now: datetime) -> Entry:
     return wanted.replace(
-        id=uuid.uuid4().hex, created_at=now, updated_at=now, last_accessed_at=now, access_count=0
+        id=id, created_at=now, updated_at=now, last_accessed_at=now, access_count=0
     )
 
 

@@ -8,7 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from nousmem.cli import cache, corpora, demo, label, load, search, sweep, upkeep
+from nousmem.cli import (
+    cache,
+    compare,
+    corpora,
+    demo,
+    gate,
+    label,
+    load,
+    mcp,
+    report,
+    search,
+    session,
+    sweep,
+    upkeep,
+)
 from nousmem.errors import NousmemError
 
 __all__ = ["app", "main"]
@@ -25,13 +39,18 @@ app.command("demo")(demo.demo)
 app.command("corpora")(corpora.corpora)
 app.command("load")(load.load)
 app.command("search")(search.search)
+app.command("session")(session.session)
 app.command("label")(label.label)
 app.command("sweep")(sweep.sweep)
+app.command("compare")(compare.compare)
+app.command("report")(report.report)
+app.command("gate")(gate.gate)
 app.command("check")(upkeep.check)
 app.command("export")(upkeep.export)
 app.command("import")(upkeep.import_)
 app.command("reembed")(upkeep.reembed)
 app.command("forget")(upkeep.forget)
+app.command("mcp")(mcp.mcp)
 app.add_typer(cache.app, name="cache")
 
 

@@ -25,7 +25,12 @@ def opened(url: str, *, exists: bool = False) -> Generator[Store]:
     """
     kind, _, rest = url.partition(":")
     path = rest.partition("?")[0]
-    if exists and kind in _FILES and path not in ("", ":memory:") and not Path(path).exists():
+    if (
+        exists
+        and kind in _FILES
+        and path not in ("", ":memory:")
+        and not Path(path).expanduser().exists()
+    ):
         raise StoreError(f"there is no store {url}: the file {path} does not exist")
     store = open_store(url)
     with closing(cast("Any", store)) if hasattr(store, "close") else nullcontext():

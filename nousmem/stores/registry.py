@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -60,7 +61,8 @@ def _open_sqlite(url: str, rest: str) -> Store:  # noqa: ARG001
     from nousmem.stores.sqlite import SQLiteStore
 
     path, _ = _options(rest, ())
-    return SQLiteStore(path or ":memory:")
+    # As DuckDB does: a configuration file has no shell that would.
+    return SQLiteStore(Path(path).expanduser() if path else ":memory:")
 
 
 def _open_duckdb(url: str, rest: str) -> Store:  # noqa: ARG001

@@ -14,6 +14,7 @@ from nousmem.corpora.tables import Row
 from nousmem.errors import MissingDependency, NousmemError
 from nousmem.evaluation.judgement_file import LEVELS
 from nousmem.evaluation.labelling import LabelCandidate, LabelSession
+from nousmem.viz.explorer.theme import STYLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,13 +99,14 @@ class LabellingTable:
         self._rows = [widgets.HBox(pair) for pair in zip(self.numbers, self._texts, strict=True)]
         self.widget = widgets.VBox(
             [
+                widgets.HTML(STYLE, layout={"height": "0", "margin": "0", "overflow": "hidden"}),
                 self.query,
                 self._head,
                 self.keys,
                 widgets.HBox(list(self.buttons.values()), layout={"flex_flow": "row wrap"}),
                 self._note,
                 widgets.VBox(self._rows),
-                widgets.HTML(f"<small>{html.escape(_HELP)}</small>"),
+                widgets.HTML(f"<div class='nmx'><small>{html.escape(_HELP)}</small></div>"),
             ]
         )
         self._connect()
@@ -193,8 +195,8 @@ class LabellingTable:
 
 
 def _heading(one: LabelCandidate) -> str:
-    asked = "" if one.as_of is None else f"<br><small>asked {one.as_of:%Y-%m-%d %H:%M} UTC</small>"
-    return f"<h3 style='margin:0'>{html.escape(one.text)}</h3>{asked}"
+    asked = "" if one.as_of is None else f"<small>asked {one.as_of:%Y-%m-%d %H:%M} UTC</small>"
+    return f"<div class='nmx'><h3>{html.escape(one.text)}</h3>{asked}</div>"
 
 
 def _line(one: LabelCandidate, session: LabelSession, *, here: bool) -> str:
@@ -204,7 +206,10 @@ def _line(one: LabelCandidate, session: LabelSession, *, here: bool) -> str:
     if one.created_at is not None:
         marks.append(f"{one.created_at:%Y-%m-%d %H:%M}")
     pointer = "▶ " if here else ""
-    return f"{pointer}{html.escape(one.content)}<br><small>{' · '.join(marks)}</small>"
+    return (
+        f"<div class='nmx'>{pointer}{html.escape(one.content)}"
+        f"<br><small>{' · '.join(marks)}</small></div>"
+    )
 
 
 def _ipywidgets() -> Any:

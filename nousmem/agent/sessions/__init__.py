@@ -1,0 +1,31 @@
+"""Sessions: the same conversation, weeks long, under several settings, to be read side by side.
+
+Needs the extra `agent`.
+"""
+
+from __future__ import annotations
+
+from nousmem.agent.sessions.frames import candidates_frame, support_frame
+from nousmem.agent.sessions.reading import parse_session, read_session, read_sessions
+from nousmem.agent.sessions.runner import run_session
+from nousmem.agent.sessions.session import Session
+from nousmem.agent.sessions.transcript import (
+    Transcript,
+    read_transcript,
+    read_transcripts,
+    write_transcript,
+)
+
+__all__ = [
+    "Session",
+    "Transcript",
+    "candidates_frame",
+    "parse_session",
+    "read_session",
+    "read_sessions",
+    "read_transcript",
+    "read_transcripts",
+    "run_session",
+    "support_frame",
+    "write_transcript",
+]

@@ -1,0 +1,77 @@
+"""`nousmem compare`: two results, or two settings, and how sure one can be of the difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nousmem.cli.output import frame_records, print_json, print_table
+from nousmem.cli.settings import read_settings
+from nousmem.corpora import load_corpus
+from nousmem.evaluation import compare as compare_settings
+from nousmem.evaluation.experiments import compare_results, read_result
+
+__all__ = ["compare"]
+
+
+def compare(
+    one: Annotated[Path, typer.Argument(help="Result folder, or settings file (.toml).")],
+    other: Annotated[Path, typer.Argument(help="The same, compared with the first.")],
+    *,
+    setting: Annotated[
+        str, typer.Option(help="Of result folders: under their best settings, or baseline.")
+    ] = "best",
+    corpus: Annotated[
+        str, typer.Option(help="For settings: the corpus they are measured on.")
+    ] = "assistant-year",
+    path: Annotated[Path | None, typer.Option(help="File or folder of the corpus.")] = None,
+    store: Annotated[str, typer.Option(help="For settings: store URL.")] = "sqlite::memory:",
+    embedder: Annotated[str, typer.Option(help="For settings: minilm, hashing, none.")] = "none",
+    pool: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
+    measures: Annotated[
+        str, typer.Option(help="For settings: measures, separated by commas.")
+    ] = "nDCG@10,R@10,RR",
+    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare two results or two settings, paired over queries.
+
+    Two files of settings are measured on a corpus; they should not have been tuned on its
+    queries.
+    """
+    if setting not in ("best", "baseline"):
+        raise typer.BadParameter(f"expected best or baseline, got {setting!r}")
+    if one.is_dir() or other.is_dir():
+        table = compare_results(read_result(one), read_result(other), setting=setting, seed=seed)
+    else:
+        names = [name.strip() for name in measures.split(",") if name.strip()]
+        table = compare_settings(
+            {"one": read_settings(one), "other": read_settings(other)},
+            load_corpus(corpus, path=path),
+            names,
+            store=store,
+            embedder=embedder,
+            pool=pool,
+            seed=seed,
+        ).drop(columns="name")
+    rows = frame_records(table)
+    if as_json:
+        print_json({"one": str(one), "other": str(other), "rows": rows})
+        return
+    print_table([_shown(row) for row in rows], title=f"{other} compared with {one}")
+    left_out = {(row.get("n_only_one", 0), row.get("n_only_other", 0)) for row in rows} - {(0, 0)}
+    for only_one, only_other in sorted(left_out):
+        typer.echo(f"left out: {only_one} queries only in {one}, {only_other} only in {other}")
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    shown = {
+        name: row[name] for name in ("condition", "measure", "baseline_mean", "mean") if name in row
+    }
+    shown["difference (95 %)"] = f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
+    shown["p (Holm)"] = row["p_holm"]
+    shown["detectable"] = row["detectable"]
+    shown["won, tied, lost"] = f"{row['wins']}, {row['ties']}, {row['losses']}"
+    return shown

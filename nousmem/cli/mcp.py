@@ -1,0 +1,130 @@
+"""`nousmem mcp`: give an assistant on this machine a memory, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from nousmem.cli.opening import opened
+from nousmem.cli.settings import read_settings
+from nousmem.embeddings import open_embedder
+from nousmem.errors import InvalidParameter, MissingDependency
+from nousmem.scope import SCOPE_FIELDS
+from nousmem.scoring import Scoring
+
+if TYPE_CHECKING:
+    from nousmem.agent.mcp_server import FixedAccess
+
+__all__ = ["mcp"]
+
+_LOOPBACK: Final = "127.0.0.1"
+_PACKAGES: Final = ("mcp", "mcp_types", "pydantic", "pydantic_core", "anyio")
+
+
+def mcp(
+    store: Annotated[
+        str, typer.Argument(help="Store URL, such as sqlite:memories.db; made if it is not there.")
+    ],
+    *,
+    user_id: Annotated[str | None, typer.Option(help="Only this user's memories.")] = None,
+    agent_id: Annotated[str | None, typer.Option(help="Only this agent's memories.")] = None,
+    session_id: Annotated[str | None, typer.Option(help="Only this session's memories.")] = None,
+    namespace: Annotated[str | None, typer.Option(help="Only this namespace.")] = None,
+    embedder: Annotated[
+        str, typer.Option(help="minilm, hashing, or none for the text leg alone.")
+    ] = "none",
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with a scoring table, as sweep writes for the best setting."),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Serve streamable HTTP at /mcp instead of standard input and output. "
+            "HOST is 127.0.0.1 unless given; there is no password.",
+        ),
+    ] = None,
+) -> None:
+    """Serve remember, recall and forget over MCP: the memories of one fixed scope.
+
+    What is remembered carries the ids given here, and only entries that carry them are recalled
+    or forgotten. With none given, that is the whole store.
+    """
+    scoring = Scoring() if settings is None else read_settings(settings)
+    address = None if http is None else _address(http)
+    served = _serving()
+    with opened(store) as found, suppress(KeyboardInterrupt):
+        access = served.FixedAccess(
+            store=found,
+            embedder=open_embedder(embedder),
+            scoring=scoring,
+            user_id=user_id,
+            agent_id=agent_id,
+            session_id=session_id,
+            namespace=namespace,
+        )
+        _serve(access, address)
+
+
+def _serving() -> ModuleType:
+    try:
+        from nousmem.agent import mcp_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in _PACKAGES:
+            raise
+        raise MissingDependency("mcp", extra="mcp", purpose="nousmem mcp") from None
+    return mcp_server
+
+
+def _serve(access: FixedAccess, address: tuple[str, int] | None) -> None:
+    import anyio
+
+    from nousmem.agent.mcp_server import (
+        is_loopback,
+        listen,
+        memory_server,
+        serve_http,
+        serve_stdio,
+    )
+
+    server = memory_server(access)
+    if address is None:
+        # The thread that reads standard input cannot be woken: Ctrl-C would wait for a line. What
+        # is written is written in transactions, so there is nothing to tidy up.
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            anyio.run(serve_stdio, server)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        return
+    listening = listen(*address)
+    host, port = listening.getsockname()[:2]
+    place = f"[{host}]" if ":" in host else host
+    ids = [
+        f"{name} {getattr(access, name)!r}"
+        for name in SCOPE_FIELDS
+        if getattr(access, name) is not None
+    ]
+    whose = f"the memories of {', '.join(ids)}" if ids else "all memories of the store"
+    typer.echo(f"nousmem: serving {whose} at http://{place}:{port}/mcp", err=True)
+    if not is_loopback(host):
+        typer.echo(
+            "nousmem: warning: whoever reaches this address can read and erase these memories; "
+            "there is no password",
+            err=True,
+        )
+    anyio.run(serve_http, server, listening)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or _LOOPBACK
+    if not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise InvalidParameter(f"--http must be PORT or HOST:PORT, got {text!r}")
+    return host, int(port)

@@ -1,0 +1,36 @@
+"""Reading the settings that a command is given as a file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+from nousmem.errors import InvalidParameter
+from nousmem.scoring import PARAMETERS, Scoring
+
+__all__ = ["read_settings"]
+
+
+def read_settings(path: Path) -> Scoring:
+    """Read the table `[scoring]` of a TOML file; other tables are somebody else's.
+
+    Raises:
+        InvalidParameter: the file cannot be read, is not TOML, has no such table, or names no
+            parameter of Scoring there.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidParameter(f"cannot read the settings {path}: {error}") from None
+    stray = [name for name in document if name in PARAMETERS]
+    table: object = document.get("scoring")
+    if stray or not isinstance(table, dict):
+        outside = f"; {', '.join(stray)} stands outside of it" if stray else ""
+        raise InvalidParameter(
+            f"expected a table [scoring] in {path}, as Scoring.to_toml() writes{outside}"
+        )
+    try:
+        return Scoring.from_dict(cast("dict[str, Any]", table))
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{path}: {error}") from None

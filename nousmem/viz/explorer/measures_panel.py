@@ -1,0 +1,98 @@
+"""The measures over all queries of a corpus, kept up with settings that are being moved."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Final
+
+from nousmem.evaluation.measures import Measure
+from nousmem.scoring import Scoring
+from nousmem.viz.explorer.latest import LatestOnly
+from nousmem.viz.explorer.measures_html import standing_table
+from nousmem.viz.explorer.measuring import LiveMeasures, Standing
+from nousmem.viz.explorer.sources import Source
+from nousmem.viz.explorer.toolkit import load_widgets
+
+__all__ = ["MeasuresPanel"]
+
+_PAUSE: Final = 0.08
+"""Seconds: the ranking is drawn first, and a slider that is being dragged is let go by."""
+
+_Job = tuple[Source, Scoring, int]
+
+
+class MeasuresPanel:
+    """A table of measures that follows the settings in a thread of its own.
+
+    Settings that have been moved on from before their turn came are never measured. A pool that
+    is measured for the first time is retrieved, which takes a second or more.
+
+    Args:
+        measures: What is measured.
+        baseline: What it is compared with.
+
+    Attributes:
+        widget: The table.
+        standing: The measures shown; None while nothing is measured.
+    """
+
+    def __init__(self, measures: Sequence[Measure], *, baseline: Scoring) -> None:
+        self.widget = load_widgets().HTML()
+        self.standing: Standing | None = None
+        self._measures = measures
+        self._baseline = baseline
+        self._current: _Job | None = None
+        self._live: dict[tuple[Source, int], LiveMeasures | None] = {}
+        self._worker = LatestOnly(
+            self._measure, done=self._measured, failed=self._not_measured, pause=_PAUSE
+        )
+
+    def show(self, source: Source, scoring: Scoring, *, pool: int) -> None:
+        """Measure these settings soon."""
+        self._current = (source, scoring, pool)
+        if not source.judged:
+            self._say("Nothing is judged here, so nothing is measured.")
+            return
+        if (source, pool) not in self._live:
+            self._say(
+                f"Reading the candidates of all {len(source.queries)} queries, {pool} from each "
+                "leg …"
+            )
+        self._worker.submit(self._current)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the table has caught up; return whether it did in `timeout` seconds."""
+        return self._worker.wait(timeout)
+
+    def _measure(self, job: _Job) -> Standing | None:
+        source, scoring, pool = job
+        if (source, pool) not in self._live:
+            candidates = source.pool_of(pool)
+            self._live[source, pool] = (
+                None
+                if candidates is None
+                else LiveMeasures(candidates, measures=self._measures, baseline=self._baseline)
+            )
+        live = self._live[source, pool]
+        return None if live is None else live.standing(scoring)
+
+    def _measured(self, job: _Job, standing: Standing | None) -> None:
+        if job != self._current:  # another source has been chosen, with nothing to measure
+            return
+        live = self._live[job[0], job[2]]
+        if standing is None or live is None:
+            self._say("No query has a relevant entry, so nothing is measured.")
+            return
+        self.standing = standing
+        self.widget.value = standing_table(
+            standing, first=str(live.measures[0]), n_queries=len(live.pool)
+        )
+
+    def _not_measured(self, job: _Job, error: Exception) -> None:
+        if job == self._current:
+            self._say(f"⚠ Not measured: {error}")
+
+    def _say(self, text: str) -> None:
+        self.standing = None
+        self.widget.value = f"<div class='nmx'><p class='dim'>{html.escape(text)}</p></div>"

@@ -1,0 +1,415 @@
+"""The ranking explorer: one question's ranking under settings that are moved by hand."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from nousmem.corpora import Corpus
+from nousmem.embeddings.base import Embedder
+from nousmem.errors import NousmemError
+from nousmem.evaluation.measures import Measure, parse_measures
+from nousmem.hits import Hits
+from nousmem.scoring import Scoring
+from nousmem.search import MIN_POOL
+from nousmem.stores import Store
+from nousmem.viz.explorer.asking import Question, matching, query_choice, scope_choice
+from nousmem.viz.explorer.controls import pool_control, scoring_controls, scoring_from
+from nousmem.viz.explorer.explain_panel import ExplainPanel
+from nousmem.viz.explorer.measures_panel import MeasuresPanel
+from nousmem.viz.explorer.measuring import DEFAULT_MEASURES, Standing
+from nousmem.viz.explorer.ranking_html import ranking_table
+from nousmem.viz.explorer.rankings import Ranking, marks_of, rank_entries
+from nousmem.viz.explorer.sources import Found, open_sources
+from nousmem.viz.explorer.toolkit import (
+    code_boxes,
+    control_widget,
+    displayed,
+    fill_code,
+    load_widgets,
+    page,
+)
+
+__all__ = ["RankingExplorer"]
+
+_LIMITS: Final = (3, 5, 10, 15, 20, 30)
+
+
+class RankingExplorer:
+    """One question's ranking, and the measures over all questions, as settings are moved.
+
+    Displaying the object in a notebook shows it. A ranking is scored again from candidates that
+    are kept, in about a millisecond; only another question, scope, instant or pool reads the
+    store. The measures follow in a thread of their own, and settings that have been moved on
+    from are never measured.
+
+    Its parts are ordinary widgets, so that a script can work it:
+    `explorer.controls["decay_lambda"].value = "off"`. Every one is reached with Tab and moved
+    with the arrow keys.
+
+    Args:
+        corpus_or_store: A Corpus, the name of one, an open store, a store URL, or a mapping of
+            names to any of these, to choose from.
+        embedder: An embedder or its name; None reads the text leg alone. A corpus is embedded
+            when it is first asked.
+        scoring: The settings to start from; None is the defaults.
+        baseline: What rankings and measures are compared with; None is the default Scoring.
+        measures: What is measured over a corpus's judged queries; Fresh is left out where no
+            query is marked.
+        pool: Entries read from each leg at first.
+        limit: Hits shown at first.
+        store: URL of the store that a corpus is loaded into.
+        now: The instant that ages are counted from for a store; None is the wall clock. A
+            corpus's queries have their own.
+
+    Attributes:
+        widget: All of it.
+        controls: The widgets of the settings, by parameter; and "pool".
+        source, find, query, own, scope, as_of, limit: The widgets of the question: which corpus
+            or store, words to narrow the list of queries by, that list, a question of one's own,
+            whose memories, the instant (UTC), how many hits.
+        explained: The choice of the hit that is taken apart.
+        reset, code: The buttons that go back to the baseline, and that show the settings as code.
+
+    Raises:
+        MissingDependency: ipywidgets is not installed.
+        InvalidParameter, UnknownName: an argument is not valid.
+    """
+
+    def __init__(
+        self,
+        corpus_or_store: Corpus | Store | str | Mapping[str, Corpus | Store | str],
+        *,
+        embedder: str | Embedder | None = None,
+        scoring: Scoring | None = None,
+        baseline: Scoring | None = None,
+        measures: Sequence[str | Measure] = DEFAULT_MEASURES,
+        pool: int = MIN_POOL,
+        limit: int = 10,
+        store: str = "sqlite",
+        now: datetime | None = None,
+    ) -> None:
+        load_widgets()
+        self._sources = open_sources(corpus_or_store, embedder=embedder, store=store)
+        self._baseline = baseline or Scoring()
+        self._panel = MeasuresPanel(parse_measures(measures), baseline=self._baseline)
+        self._explain = ExplainPanel()
+        self._now = now
+        self._described = scoring_controls(scoring or Scoring(), also=[self._baseline])
+        self._pools = pool_control(pool)
+        self._question = Question.first(self._sources[0], now=now)
+        self._found: Found | None = None
+        self._hits: Hits | None = None
+        self._ranking: Ranking | None = None
+        self._busy = False
+        self._make_widgets(limit)
+        self._connect()
+        self._show_queries()
+        self._show_question()
+        self._retrieve_and_show()
+
+    @property
+    def scoring(self) -> Scoring:
+        """The settings shown, ready for `Search`.
+
+        Raises:
+            InvalidParameter: they do not go together, such as two legs that weigh 0.
+        """
+        chosen = {name: widget.index for name, widget in self.controls.items()}
+        return scoring_from(self._described, chosen)
+
+    @property
+    def pool(self) -> int:
+        """Entries read from each leg."""
+        step: int = self.controls["pool"].index
+        return int(self._pools.steps[step][1])
+
+    @property
+    def hits(self) -> Hits | None:
+        """The ranking shown, as `Search` would return it; None while nothing is asked."""
+        return self._hits
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """The ranking shown, taken apart and compared with the baseline's."""
+        return self._ranking
+
+    @property
+    def standing(self) -> Standing | None:
+        """The measures shown; None while nothing is measured. See `wait`."""
+        return self._panel.standing
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the measures have caught up; return whether they did in `timeout` seconds."""
+        return self._panel.wait(timeout)
+
+    def _ipython_display_(self) -> None:
+        displayed(self.widget)
+
+    # The widgets -------------------------------------------------------------------------------
+
+    def _make_widgets(self, limit: int) -> None:
+        widgets = load_widgets()
+        wide = {"description_width": "70px"}
+
+        def full(kind: Any, **options: Any) -> Any:
+            return kind(style=wide, layout={"width": "98%"}, **options)
+
+        self.source = full(
+            widgets.Dropdown,
+            description="Memories",
+            options=[(source.name, at) for at, source in enumerate(self._sources)],
+        )
+        self.source.layout.display = None if len(self._sources) > 1 else "none"
+        self.find = full(widgets.Text, description="Find", placeholder="words, a category or an id")
+        self.query = full(widgets.Dropdown, description="Query")
+        self.own = full(
+            widgets.Text,
+            description="Or ask",
+            placeholder="a question of your own, then Enter",
+            continuous_update=False,
+        )
+        self.scope = full(widgets.Dropdown, description="Scope")
+        self.as_of = full(widgets.NaiveDatetimePicker, description="As of, UTC")
+        self.as_of.add_class("nmx-picker")
+        self.limit = full(
+            widgets.Dropdown,
+            description="Hits",
+            options=sorted({*_LIMITS, limit}),
+            value=limit,
+        )
+        self.controls = {one.name: control_widget(one) for one in self._described}
+        self.controls["pool"] = control_widget(self._pools)
+        self.more = widgets.ToggleButton(
+            description="More settings",
+            tooltip="Show curve, clock, floor, fusion, leg weights and updates",
+            layout={"width": "auto"},
+        )
+        self.reset = widgets.Button(
+            description="Back to baseline",
+            tooltip="Set every slider to the baseline's value",
+            layout={"width": "auto"},
+        )
+        self.code, self._code, self._python, self._toml = code_boxes()
+        self.explained = self._explain.choice
+        self._shown = widgets.HTML()
+        self._note = widgets.HTML()
+        self.widget = self._arranged(widgets)
+
+    def _arranged(self, widgets: Any) -> Any:
+        def beside(*parts: tuple[Any, str]) -> Any:
+            for part, flex in parts:
+                part.layout.flex, part.layout.min_width = flex, "0"
+            return widgets.HBox(
+                [part for part, _ in parts], layout={"flex_flow": "row wrap", "width": "100%"}
+            )
+
+        main = [self.controls[one.name] for one in self._described if one.main]
+        rest = [self.controls[one.name] for one in self._described if not one.main]
+        self._rest = widgets.VBox(rest, layout={"display": "none"})
+        buttons = widgets.HBox([self.more, self.reset, self.code], layout={"flex_flow": "row wrap"})
+        left = widgets.VBox(
+            [
+                *main,
+                self.controls["pool"],
+                buttons,
+                self._rest,
+                self._panel.widget,
+                self._explain.widget,
+            ],
+            layout={"padding": "0 12px 0 0"},
+        )
+        return page(
+            beside((self.source, "1 1 200px"), (self.find, "1 1 220px"), (self.query, "3 1 420px")),
+            beside(
+                (self.own, "3 1 300px"),
+                (self.scope, "2 1 220px"),
+                (self.as_of, "2 1 260px"),
+                (self.limit, "0 1 150px"),
+            ),
+            self._note,
+            self._code,
+            beside((left, "1 1 360px"), (self._shown, "2 1 480px")),
+        )
+
+    def _connect(self) -> None:
+        self.source.observe(self._source_chosen, "value")
+        self.find.observe(self._find_typed, "value")
+        self.query.observe(self._query_chosen, "value")
+        self.own.observe(self._own_typed, "value")
+        self.scope.observe(self._scope_chosen, "value")
+        self.as_of.observe(self._as_of_chosen, "value")
+        self.limit.observe(self._settings_moved, "value")
+        for name, widget in self.controls.items():
+            widget.observe(self._pool_moved if name == "pool" else self._settings_moved, "index")
+        self.more.observe(self._more_toggled, "value")
+        self.code.observe(self._code_toggled, "value")
+        self.reset.on_click(self._reset_clicked)
+
+    # What the user does ------------------------------------------------------------------------
+
+    def _source_chosen(self, change: Any) -> None:
+        if self._busy:
+            return
+        self._question = Question.first(self._sources[int(change["new"])], now=self._now)
+        self.find.value = ""
+        self._show_queries()
+        self._show_question()
+        self._retrieve_and_show()
+
+    def _find_typed(self, _: Any) -> None:
+        if not self._busy:
+            self._show_queries()
+
+    def _query_chosen(self, change: Any) -> None:
+        if self._busy or change["new"] is None:
+            return
+        source = self._question.source
+        query = next(one for one in source.queries if one.query_id == change["new"])
+        self._question = Question.of(source, query)
+        self._show_question()
+        self._retrieve_and_show()
+
+    def _own_typed(self, change: Any) -> None:
+        if self._busy or not change["new"].strip():
+            return
+        self._question = self._question.typed(change["new"])
+        self._show_queries()
+        self._retrieve_and_show()
+
+    def _scope_chosen(self, change: Any) -> None:
+        if not self._busy and change["new"] is not None:
+            self._question = self._question.within(change["new"])
+            self._retrieve_and_show()
+
+    def _as_of_chosen(self, change: Any) -> None:
+        if self._busy:
+            return
+        moment = change["new"]
+        self._question = self._question.seen_at(moment and moment.replace(tzinfo=UTC))
+        self._retrieve_and_show()
+
+    def _settings_moved(self, _: Any) -> None:
+        if not self._busy:
+            self._score_and_show()
+
+    def _pool_moved(self, _: Any) -> None:
+        if not self._busy:
+            self._retrieve_and_show()
+
+    def _more_toggled(self, change: Any) -> None:
+        self._rest.layout.display = None if change["new"] else "none"
+        self.more.description = "Fewer settings" if change["new"] else "More settings"
+
+    def _code_toggled(self, _: Any) -> None:
+        self._show_code()
+
+    def _reset_clicked(self, _: Any) -> None:
+        self._busy = True
+        try:
+            values = self._baseline.to_dict()
+            for one in self._described:
+                self.controls[one.name].index = one.step_of(values[one.name])
+        finally:
+            self._busy = False
+        self._score_and_show()
+
+    # What is shown -----------------------------------------------------------------------------
+
+    def _show_queries(self) -> None:
+        """List the queries that match; the one that is asked stays in the list."""
+        asked = self._question.query
+        found = matching(self._question.source.queries, self.find.value)
+        if asked is not None and asked not in found:
+            found.insert(0, asked)
+        options: list[tuple[str, str | None]] = [
+            (query_choice(query), query.query_id) for query in found
+        ]
+        if asked is None:
+            options.insert(0, (f"choose one of {len(found)}", None))
+        self._busy = True
+        try:
+            self.query.options = options
+            ids = [query_id for _, query_id in options]
+            # By its place: told None, the list would show no line at all.
+            self.query.index = ids.index(None if asked is None else asked.query_id)
+            for widget in (self.find, self.query):
+                widget.layout.display = None if self._question.source.queries else "none"
+        finally:
+            self._busy = False
+
+    def _show_question(self) -> None:
+        question = self._question
+        scopes = dict.fromkeys([*question.source.scopes, question.scope])
+        self._busy = True
+        try:
+            self.own.value = "" if question.query is not None else question.text
+            self.scope.options = [(scope_choice(scope), scope) for scope in scopes]
+            self.scope.value = question.scope
+            moment = question.as_of
+            self.as_of.value = moment and moment.replace(tzinfo=None)
+        finally:
+            self._busy = False
+
+    def _retrieve_and_show(self) -> None:
+        self._found = None
+        if self._question.text.strip():
+            try:
+                self._found = self._question.source.find(self._question.ask(self.pool))
+            except NousmemError as error:  # a failing callback would only be logged
+                self._show_nothing(f"⚠ {error}")
+                return
+        self._score_and_show()
+
+    def _score_and_show(self) -> None:
+        """Rank the kept candidates under the settings as they stand."""
+        try:
+            scoring = self.scoring
+        except NousmemError as error:
+            self._complain(error)
+            return
+        self._note.value = ""
+        if self._found is None:
+            self._show_nothing("Ask a question to see its ranking.")
+        else:
+            self._show_ranking(self._found, scoring)
+        self._show_code()
+        self._panel.show(self._question.source, scoring, pool=self.pool)
+
+    def _show_ranking(self, found: Found, scoring: Scoring) -> None:
+        query = self._question.query
+        self._hits = self._ranked(found, scoring)
+        self._ranking = rank_entries(
+            self._hits,
+            self._ranked(found, self._baseline),
+            grades=self._question.grades,
+            marks=None if query is None else marks_of(query.metadata),
+        )
+        self._shown.value = ranking_table(self._ranking, caption=self._question.text)
+        self._explain.show(self._ranking)
+        if found.degraded:
+            self._complain(f"text leg only: {found.degraded}")
+
+    def _show_nothing(self, why: str) -> None:
+        self._hits = self._ranking = None
+        self._shown.value = f"<div class='nmx'><p>{html.escape(why)}</p></div>"
+        self._explain.show(None)
+
+    def _ranked(self, found: Found, scoring: Scoring) -> Hits:
+        return Hits(
+            found.candidates,
+            scoring,
+            query=self._question.text,
+            now=self._question.now,
+            limit=self.limit.value,
+            degraded=found.degraded,
+        )
+
+    def _show_code(self) -> None:
+        boxes = (self.code, self._code, self._python, self._toml)
+        fill_code(*boxes, self.scoring, pool=self.pool)
+
+    def _complain(self, complaint: object) -> None:
+        self._note.value = f"<div class='nmx'><b>⚠ {html.escape(str(complaint))}</b></div>"

@@ -1,0 +1,264 @@
+"""A ranking drawn as HTML: no picture library, so that it follows a slider."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from nousmem.entry import Entry
+from nousmem.scoring import Scoring, half_life_days
+from nousmem.viz.explorer.rankings import Missing, Ranking, Row, movement
+from nousmem.viz.plots.labels import duration, share
+
+__all__ = ["explanation", "ranking_table", "row_choice", "side_by_side"]
+
+_LONGEST: Final = 300
+_TERMS: Final = ("relevance", "importance", "recency", "other")
+
+
+def ranking_table(ranking: Ranking, *, caption: str) -> str:
+    """Return the whole ranking: hits, what decay pushed out, relevant entries not shown."""
+    top = (
+        max(
+            (
+                sum(map(_positive, row.contributions.values()))
+                + _positive(row.lost)
+                + _positive(row.outdone)
+            )
+            for row in ranking.rows
+        )
+        if ranking.rows
+        else 1.0
+    )
+    rows = "".join(_row(row, top=top) for row in ranking.rows)
+    found = sum(row.relevant for row in ranking.rows)
+    counted = (
+        f" · {found} of {ranking.n_relevant} relevant entries shown" if ranking.n_relevant else ""
+    )
+    body = (
+        f"<table><thead><tr><th scope='col'>Rank</th><th scope='col'>Change</th>"
+        f"<th scope='col' style='width:32%'>Score and its parts</th>"
+        f"<th scope='col'>Memory</th></tr></thead><tbody>{rows}</tbody></table>"
+        if rows
+        else "<p><b>Nothing is found.</b></p>"
+    )
+    return (
+        f"<div class='nmx'><h3>{html.escape(caption)}</h3>"
+        f"<p class='dim'>{len(ranking.rows)} of {ranking.n_candidates} candidates{counted}"
+        f"{_keys(ranking.rows)}</p>{body}{_suppressed(ranking.suppressed)}"
+        f"{_missing(ranking.missing)}</div>"
+    )
+
+
+def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
+    """Return two blocks of HTML beside each other, each under its (plain) title."""
+    blocks = "".join(
+        f"<div><h3>{html.escape(title)}</h3>{body}</div>" for title, body in (left, right)
+    )
+    return f"<div class='nmx'><div class='side'>{blocks}</div></div>"
+
+
+def row_choice(row: Row) -> str:
+    """Return a hit as one line of a list."""
+    mark = "● " if row.relevant else ""
+    return f"#{row.rank}  {mark}{shortened(row.entry.content, 70)}"
+
+
+def explanation(row: Row, other: Row | None, scoring_text: str) -> str:
+    """Return how a hit's score comes about, beside that of another hit.
+
+    Args:
+        row: The hit.
+        other: The one it is compared with; None: there is none.
+        scoring_text: How age is counted, in words.
+    """
+    rows = [row] if other is None else [row, other]
+    lines: list[tuple[str, list[str]]] = [
+        ("text leg", [_place(one.text_rank) for one in rows]),
+        ("vector leg", [_place(one.vector_rank) for one in rows]),
+        ("relevance, the legs fused", [share(one.relevance) for one in rows]),
+        *(
+            [("× beside updates", [share(one.freshness) for one in rows])]
+            if any(one.freshness != 1 for one in rows)
+            else []
+        ),
+        ("age", [duration(one.age_days) for one in rows]),
+        ("× share that age leaves", [share(one.decay) for one in rows]),
+        ("× weight of relevance", [f"{one.weights[0]:g}" for one in rows]),
+        ("= relevance counts", [_figure(one.contributions["relevance"]) for one in rows]),
+        (
+            f"importance × {row.weights[1]:g}",
+            [_figure(one.contributions["importance"]) for one in rows],
+        ),
+        (
+            f"recency × {row.weights[2]:g}",
+            [_figure(one.contributions["recency"]) for one in rows],
+        ),
+    ]
+    if any("other" in one.contributions for one in rows):
+        lines.append(("other", [_figure(one.contributions.get("other", 0.0)) for one in rows]))
+    lines.append(("score", [f"<b>{_figure(one.score)}</b>" for one in rows]))
+    heads = "".join(f"<th scope='col' class='num'>#{one.rank}</th>" for one in rows)
+    body = "".join(
+        f"<tr><th scope='row'>{name}</th>"
+        + "".join(f"<td class='num'>{value}</td>" for value in values)
+        + "</tr>"
+        for name, values in lines
+    )
+    return (
+        f"<div class='nmx'><p>{_verdict(row, other)}</p>"
+        f"<table style='max-width:430px'><thead><tr><th scope='col'>Term</th>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table><p class='dim'>{html.escape(scoring_text)}</p></div>"
+    )
+
+
+def decay_in_words(scoring: Scoring) -> str:
+    """Return how age counts, as a sentence."""
+    if scoring.decay_lambda == 0:
+        return "Decay is off: age takes nothing from relevance."
+    days = half_life_days(scoring.decay_lambda)
+    floor = f" and a floor of {scoring.decay_floor:g}" if scoring.decay_floor else ""
+    return f"Decay is {scoring.decay_curve}, with a half-life of {duration(days)}{floor}."
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """Return a text in one line, cut where it is too long to read in passing."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def badges(grade: int | None, mark: str) -> str:
+    """Return what is known of an entry beforehand, as symbols with words."""
+    found: list[str] = []
+    if grade:
+        found.append("● relevant" if grade == 1 else f"● relevant ({grade})")
+    elif grade == 0:
+        found.append("○ judged not relevant")
+    if mark == "newest":
+        found.append("↑ newest")
+    elif mark == "outdated":
+        found.append("✕ outdated")
+    return " ".join(f"<span class='badge'>{one}</span>" for one in found)
+
+
+def _row(row: Row, *, top: float) -> str:
+    moved = movement(row.rank, row.before)
+    was = "not among the hits before" if row.before is None else f"rank {row.before} before"
+    parts = row.contributions
+    figures = " + ".join(f"{_figure(parts[term])}" for term in _TERMS if term in parts)
+    spoken = ", ".join(f"{term} {_figure(value)}" for term, value in parts.items())
+    kind = " class='relevant'" if row.relevant else ""
+    return (
+        f"<tr{kind}><td><b>{row.rank}</b></td><td title='{was}'>{moved}</td>"
+        f"<td><b>{_figure(row.score)}</b> <span class='dim'>= {figures}</span>"
+        f"<div class='bar' role='img' aria-label='{spoken}; age took {_figure(row.lost)}' "
+        f"title='{spoken}; age took {_figure(row.lost)}'>{_bar(row, top)}</div></td>"
+        f"<td class='text'>{html.escape(shortened(row.entry.content))}"
+        f"<div class='dim'>{badges(row.grade, row.mark)} {_circumstances(row)}</div></td></tr>"
+    )
+
+
+def _bar(row: Row, top: float) -> str:
+    lengths = {term: _positive(value) for term, value in row.contributions.items()}
+    lengths |= {"lost": _positive(row.lost), "outdone": _positive(row.outdone)}
+    order = ("relevance", "lost", "outdone", "importance", "recency", "other")
+    return "".join(
+        f"<span class='{term}' style='width:{100 * lengths[term] / top:.2f}%'></span>"
+        for term in order
+        if lengths.get(term, 0) / top > 0.0005
+    )
+
+
+def _keys(rows: Sequence[Row]) -> str:
+    terms = ["relevance", "importance", "recency"]
+    if any("other" in row.contributions for row in rows):
+        terms.append("other")
+    keys = "".join(f"<span class='key {term}'></span>{term}" for term in terms)
+    keys += "<span class='key lost'></span>taken by age"
+    if any(row.outdone > 0 for row in rows):
+        keys += "<span class='key outdone'></span>taken by newer memories"
+    return f"<br>Score ={keys}"
+
+
+def _circumstances(row: Row) -> str:
+    entry = row.entry
+    legs = [
+        f"{name} {_place(rank)}"
+        for name, rank in (("text", row.text_rank), ("vector", row.vector_rank))
+        if rank
+    ]
+    parts = [
+        f"{duration(row.age_days, digits=2)} old",
+        "evergreen" if entry.evergreen else f"age leaves {100 * row.decay:.0f} %",
+        *_beside_updates(row),
+        *legs,
+        str(entry.type),
+        f"<span class='id'>{html.escape(entry.id)}</span>",
+    ]
+    return " · ".join(parts)
+
+
+def _beside_updates(row: Row) -> list[str]:
+    if row.freshness == 1:
+        return []
+    percent = f"{100 * abs(1 - row.freshness):.0f} %"
+    took = f"newer memories take {percent}" if row.freshness < 1 else f"older ones give {percent}"
+    return [took]
+
+
+def _suppressed(rows: Iterable[Row]) -> str:
+    items = "".join(
+        f"<li>would be #{row.rank}: {html.escape(shortened(row.entry.content, 110))} "
+        f"<span class='dim'>{badges(row.grade, row.mark)} {duration(row.age_days, digits=2)} old, "
+        f"age leaves {100 * row.decay:.0f} %</span></li>"
+        for row in rows
+    )
+    return f"<h3>Pushed out by decay</h3><ul>{items}</ul>" if items else ""
+
+
+def _missing(missing: Iterable[Missing]) -> str:
+    items = "".join(
+        f"<li>{_whereabouts(one)}: {html.escape(_content(one.entry, one.doc_id))} "
+        f"{badges(one.grade, one.mark)}</li>"
+        for one in missing
+    )
+    return f"<h3>Relevant and not shown</h3><ul>{items}</ul>" if items else ""
+
+
+def _whereabouts(one: Missing) -> str:
+    if one.rank is not None:
+        return f"#{one.rank} of the candidates"
+    return "not found by any leg (a larger pool may find it)"
+
+
+def _content(entry: Entry | None, doc_id: str) -> str:
+    return doc_id if entry is None else shortened(entry.content, 110)
+
+
+def _verdict(row: Row, other: Row | None) -> str:
+    if other is None:
+        return f"#{row.rank} stands alone."
+    own, theirs = row.contributions, other.contributions
+    gaps = {term: own.get(term, 0.0) - theirs.get(term, 0.0) for term in _TERMS}
+    gap = row.score - other.score
+    side = "above" if row.rank < other.rank else "below"
+    if abs(gap) < 1e-12:
+        return f"#{row.rank} and #{other.rank} score the same; the greater id stands first."
+    deciding = max(gaps, key=lambda term: gaps[term] * (1 if gap > 0 else -1))
+    return (
+        f"#{row.rank} stands {_figure(abs(gap))} {side} #{other.rank}, chiefly by {deciding} "
+        f"({share(gaps[deciding], signed=True)})."
+    )
+
+
+def _place(rank: int) -> str:
+    return f"#{rank}" if rank else "not found"
+
+
+def _figure(value: float) -> str:
+    return share(value)
+
+
+def _positive(value: float) -> float:
+    return max(0.0, value)

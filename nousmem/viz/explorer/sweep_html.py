@@ -1,0 +1,53 @@
+"""What a sweep's explorer shows, as HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+from nousmem.scoring import Scoring
+from nousmem.viz.explorer.ranking_html import badges, shortened
+from nousmem.viz.explorer.rankings import movement
+from nousmem.viz.explorer.sweep_grid import RankedDoc
+from nousmem.viz.plots.labels import share
+from nousmem.viz.style import ink_on
+
+__all__ = ["cell_colours", "ranked_table", "setting_line"]
+
+_PALE, _DEEP = (0.93, 0.96, 0.99), (0.03, 0.27, 0.53)
+
+
+def cell_colours(value: float, low: float, high: float) -> tuple[str, str]:
+    """Return the colours of a cell and of its text: the larger the value, the deeper."""
+    at = 0.5 if high <= low else (value - low) / (high - low)
+    parts = tuple(pale + at * (deep - pale) for pale, deep in zip(_PALE, _DEEP, strict=True))
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts), ink_on(parts)
+
+
+def ranked_table(rows: Sequence[RankedDoc], *, moved: bool) -> str:
+    """Return a ranking as a table.
+
+    Args:
+        rows: Best first.
+        moved: Whether to show how each moved against the other ranking.
+    """
+    body = "".join(
+        f"<tr{' class=relevant' if row.grade else ''}><td><b>{row.rank}</b></td>"
+        + (f"<td>{movement(row.rank, row.before)}</td>" if moved else "")
+        + f"<td class='num'>{share(row.score)}</td><td class='text'>"
+        f"{html.escape(shortened(row.content, 140))} {badges(row.grade, row.mark)}</td></tr>"
+        for row in rows
+    )
+    change = "<th scope='col'>Change</th>" if moved else ""
+    return (
+        f"<table><thead><tr><th scope='col'>Rank</th>{change}"
+        f"<th scope='col' class='num'>Score</th><th scope='col'>Memory</th></tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+        if body
+        else "<p>Nothing is found.</p>"
+    )
+
+
+def setting_line(scoring: Scoring) -> str:
+    """Return a setting in plain words, escaped."""
+    return html.escape(repr(scoring).removeprefix("Scoring(").removesuffix(")"))

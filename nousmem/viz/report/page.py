@@ -1,0 +1,76 @@
+"""A result folder as one page of HTML: no script, no network, readable on paper and in the dark."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from nousmem.errors import MissingDependency
+from nousmem.evaluation.experiments import ExperimentResult, read_result
+from nousmem.viz.report.sections import sections_of, summary
+
+__all__ = ["report_page", "write_report"]
+
+_TEMPLATE: Final = "report.html.j2"
+
+
+def report_page(result: ExperimentResult, *, manifest: dict[str, Any] | None = None) -> str:
+    """Return the result as one HTML document.
+
+    Tables, pictures, the settings to copy as TOML and Python, and where it all comes from.
+    Whatever corpora say is escaped; the document forbids itself scripts and the network.
+
+    Args:
+        result: What was measured.
+        manifest: What varies from run to run: versions, commit, seconds.
+
+    Raises:
+        MissingDependency: jinja2 is not installed.
+    """
+    try:
+        jinja2: Any = importlib.import_module("jinja2")
+    except ModuleNotFoundError as error:
+        raise MissingDependency("jinja2", extra="notebooks", purpose="a report") from error
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("nousmem.viz"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    experiment = result.experiment
+    return environment.get_template(_TEMPLATE).render(
+        title=experiment.title,
+        experiment=experiment,
+        n_settings=len(result.conditions[0].measured.settings),
+        corpora=list({one.corpus["fingerprint"]: one.corpus for one in result.conditions}.values()),
+        summary=summary(result),
+        sections=sections_of(result),
+        baseline=repr(experiment.baseline),
+        grid=experiment.to_document()["grid"],
+        manifest=None if manifest is None else json.dumps(manifest, indent=1, sort_keys=True),
+    )
+
+
+def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
+    """Write the report of a result folder; return the file.
+
+    Args:
+        folder: What `run_experiment` wrote.
+        path: Where to; None is report.html in the folder.
+
+    Raises:
+        ExperimentError: it is no finished result folder.
+        MissingDependency: jinja2 is not installed.
+    """
+    place = Path(folder)
+    result = read_result(place)
+    manifest = place / "manifest.json"
+    facts: dict[str, Any] | None = (
+        json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else None
+    )
+    target = place / "report.html" if path is None else Path(path)
+    target.write_text(report_page(result, manifest=facts), encoding="utf-8")
+    return target

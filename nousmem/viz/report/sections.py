@@ -1,0 +1,240 @@
+"""What a report says of each condition, before it is a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nousmem.evaluation.experiments import ExperimentResult, MeasuredCondition
+from nousmem.evaluation.validation import CrossValidation
+from nousmem.scoring import Scoring
+from nousmem.viz.report.pictures import Picture, pictures_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Section", "Table", "sections_of"]
+
+_TOP: Final = 10
+_MOVED: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it is shown: texts."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, caption: str, frame: pd.DataFrame) -> Table:
+        """Return a frame as texts."""
+        rows = frame.astype(object).to_numpy().tolist()
+        return cls(
+            caption,
+            tuple(map(str, frame.columns)),
+            tuple(tuple(shown(value) for value in row) for row in rows),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One condition of the report."""
+
+    name: str
+    verdict: str
+    """One sentence: what tuning is worth, and how sure one can be."""
+    notes: tuple[str, ...]
+    tables: tuple[Table, ...]
+    pictures: tuple[Picture, ...]
+    toml: str
+    python: str
+
+
+def sections_of(result: ExperimentResult) -> list[Section]:
+    """Return what is said of each condition, in their order."""
+    return [
+        _section(result, at, name, one)
+        for at, (name, one) in enumerate(zip(result.names, result.conditions, strict=True))
+    ]
+
+
+def _section(result: ExperimentResult, at: int, name: str, one: MeasuredCondition) -> Section:
+    measured, tune = one.measured, result.experiment.tune
+    judged = result.cross_validated(at)
+    compared = result.compared(at)
+    best = measured.best(tune)
+    leaderboard = measured.leaderboard(tune, top=_TOP, seed=result.experiment.seed)
+    tables = [
+        Table.of(
+            f"The best settings by {tune}; difference to the baseline with its 95 % interval",
+            _with_intervals(leaderboard.drop(columns="n_queries")),
+        ),
+        Table.of(
+            "The best setting against the baseline, on the queries it was chosen on",
+            _with_intervals(
+                compared[
+                    [
+                        "measure", "baseline_mean", "mean", "difference", "low", "high", "p_holm",
+                        "detectable", "wins", "ties", "losses", "n_queries",
+                    ]
+                ]
+            ),
+        ),
+    ]  # fmt: skip
+    categories = _by_category(one, best_row=measured.best_index(tune))
+    if categories is not None:
+        tables.append(categories)
+    tables += _moved(one, result)
+    return Section(
+        name=name,
+        verdict=_verdict(judged, best),
+        notes=tuple(_notes(one, judged, compared)),
+        tables=tuple(tables),
+        pictures=tuple(pictures_of(result, at)),
+        toml=best.to_toml(),
+        python=_python(best),
+    )
+
+
+def _verdict(judged: CrossValidation, best: Scoring) -> str:
+    interval, measure = judged.interval, judged.measure
+    if interval.low > 0:
+        claim = f"Tuning gains {interval.difference:+.4f} {measure}"
+    elif interval.high < 0:
+        claim = f"Tuning loses: {interval.difference:+.4f} {measure}"
+    else:
+        claim = (
+            f"No difference to the baseline is shown: {interval.difference:+.4f} {measure}, and "
+            "the interval holds zero"
+        )
+    return (
+        f"{claim} (95 % interval {interval.low:+.4f} to {interval.high:+.4f}, "
+        f"p {judged.p_value:.4f}), judged on folds that the tuning did not see: "
+        f"{judged.mean:.4f} against {float(judged.baseline.mean()):.4f}. Best on all queries: "
+        f"{best!r}."
+    )
+
+
+def _notes(one: MeasuredCondition, judged: CrossValidation, compared: pd.DataFrame) -> list[str]:
+    notes = [
+        (
+            f"Tuned and judged on the same queries it would read {judged.tuned_on_all:.4f}: "
+            f"{judged.optimism:+.4f} flattery. The {len(judged.chosen)} folds chose "
+            f"{len({repr(scoring) for scoring in judged.chosen})} different settings."
+        ),
+    ]
+    if len(judged.values) < 50:
+        notes.append(
+            f"{len(judged.values)} queries are few: only differences of about "
+            f"{float(compared['detectable'].max()):.2f} would show."
+        )
+    if one.excluded:
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in one.excluded.items())
+        notes.append(f"Not measured: {reasons}.")
+    if not one.condition.retrieval.as_of:
+        notes.append("Entries later than a query were visible to it (as_of off).")
+    return notes
+
+
+def _by_category(one: MeasuredCondition, *, best_row: int) -> Table | None:
+    measured = one.measured
+    by = measured.by()
+    if len(set(by["category"])) < 2:
+        return None
+    n = len(measured.settings)
+    places = np.arange(len(by)) % n
+    baseline = by.iloc[np.flatnonzero(places == measured.baseline_index())].reset_index(drop=True)
+    best = by.iloc[np.flatnonzero(places == best_row)].reset_index(drop=True)
+    table = baseline.loc[:, ["category", "n_queries"]]
+    for measure in map(str, measured.measures):
+        table[f"{measure}, baseline"] = baseline[measure]
+        table[f"{measure}, best"] = best[measure]
+    return Table.of("By category: the baseline and the best setting", table)
+
+
+def _moved(one: MeasuredCondition, result: ExperimentResult) -> list[Table]:
+    """Return the queries that gain and lose most under the best setting."""
+    import pandas as pd
+
+    measured, tune = one.measured, result.experiment.tune
+    values = measured.values_of(tune)
+    before, after = values[measured.baseline_index()], values[measured.best_index(tune)]
+    rows = pd.DataFrame(
+        {
+            "query": [query.text for query in measured.queries],
+            "category": [query.category for query in measured.queries],
+            "baseline": before,
+            "best": after,
+            "change": after - before,
+        }
+    )
+    change = after - before
+    tables: list[Table] = []
+    for words, order in (
+        ("gain", np.argsort(-change, kind="stable")),
+        ("lose", np.argsort(change, kind="stable")),
+    ):
+        moved = change[order] > 0 if words == "gain" else change[order] < 0
+        chosen = rows.iloc[order[moved]]
+        if len(chosen):
+            tables.append(
+                Table.of(
+                    f"Queries that {words} most in {tune}: {min(_MOVED, len(chosen))} of "
+                    f"{len(chosen):,}",
+                    chosen.head(_MOVED),
+                )
+            )
+    return tables
+
+
+def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with difference, low and high in one column."""
+    texts = [
+        f"{difference:+.4f} [{low:+.4f}, {high:+.4f}]"
+        for difference, low, high in frame[["difference", "low", "high"]].to_numpy().tolist()
+    ]
+    table = frame.drop(columns=["low", "high"])
+    return table.assign(difference=texts)
+
+
+def _python(scoring: Scoring) -> str:
+    default = Scoring().to_dict()
+    values: Mapping[str, Any] = {
+        name: value for name, value in scoring.to_dict().items() if value != default[name]
+    }
+    arguments = "".join(f"    {name}={value!r},\n" for name, value in values.items())
+    return f"import nousmem as nm\n\nscoring = nm.Scoring(\n{arguments})\n"
+
+
+def shown(value: Any) -> str:
+    """Return a value as a table shows it: nothing for None and NaN, "off" for infinity."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
+    if not math.isfinite(value):
+        return "off" if math.isinf(value) else ""
+    if value.is_integer() and abs(value) < 1e6:
+        return f"{int(value):,}"
+    return f"{value:.4f}" if 0.001 <= abs(value) < 1000 else f"{value:.4g}"
+
+
+def summary(result: ExperimentResult) -> Table:
+    """Return what tuning is worth under every condition."""
+    table = result.tuned
+    columns: Sequence[str] = [
+        "name", "measure", "baseline_mean", "mean", "difference", "low", "high", "p_value",
+        "optimism", "n_queries", "n_chosen",
+    ]  # fmt: skip
+    return Table.of(
+        "Tuned on all folds but one and judged on that one, for every fold",
+        _with_intervals(table[list(columns)]),
+    )

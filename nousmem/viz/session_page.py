@@ -1,0 +1,124 @@
+"""One session as a page of HTML: no script, no network, readable on paper and in the dark."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from nousmem.agent.sessions.transcript import CandidateRecord, Transcript
+from nousmem.errors import MissingDependency, SessionError
+from nousmem.viz.session_view import SessionView, session_view, visible
+
+__all__ = ["SessionFrame", "session_page", "write_session_page"]
+
+_TEMPLATE: Final = "session.html.j2"
+
+
+def session_page(transcripts: Mapping[str, Transcript] | Sequence[Transcript]) -> str:
+    """Return a session under several settings, side by side, as one HTML document.
+
+    Whatever memories, people and models say is escaped, and characters that do not show are
+    spelled out; the document forbids itself scripts and the network.
+
+    Args:
+        transcripts: As `session_view` takes them.
+
+    Raises:
+        MissingDependency: jinja2 is not installed.
+        SessionError: they are not of one session.
+    """
+    return _template().render(
+        view=session_view(transcripts), parts=_parts, scorings=_scorings, as_json=_as_json
+    )
+
+
+def write_session_page(
+    transcripts: Mapping[str, Transcript] | Sequence[Transcript], path: str | Path
+) -> None:
+    """Write what `session_page` returns.
+
+    Raises:
+        SessionError: the file cannot be written, or as for `session_page`.
+    """
+    file = Path(path)
+    page = session_page(transcripts)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise SessionError(f"cannot write {file}: {error.strerror or error}") from error
+
+
+class SessionFrame:
+    """A page in a notebook, in a frame of its own, so that the two leave each other alone.
+
+    Displaying the object shows it.
+
+    Args:
+        transcripts: As `session_page` takes them.
+        height: Of the frame, pixels.
+    """
+
+    def __init__(
+        self, transcripts: Mapping[str, Transcript] | Sequence[Transcript], *, height: int = 600
+    ) -> None:
+        self._page = session_page(transcripts)
+        self._height = height
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe sandbox srcdoc="{html.escape(self._page)}" width="100%" '
+            f'height="{self._height}" style="border: 1px solid #888"></iframe>'
+        )
+
+
+def _template() -> Any:
+    try:
+        jinja2: Any = importlib.import_module("jinja2")
+    except ModuleNotFoundError as error:
+        raise MissingDependency("jinja2", extra="notebooks", purpose="a session page") from error
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("nousmem.viz"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(_TEMPLATE)
+
+
+def _finalized(value: Any) -> Any:
+    """Spell out what does not show; what is marked as HTML is the template's own."""
+    return value if hasattr(value, "__html__") else visible(value)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _parts(one: CandidateRecord) -> list[tuple[str, str]]:
+    """Return the names and values of what makes up a score."""
+    legs = [
+        (f"{leg} rank (score)", f"{rank} ({score:.3f})" if rank is not None else "not found")
+        for leg, rank, score in (
+            ("text", one.text_rank, one.text_score),
+            ("vector", one.vector_rank, one.vector_score),
+        )
+    ]
+    return [
+        *legs,
+        ("relevance", f"{one.relevance:.3f}"),
+        ("age", f"{one.age_hours / 24:.1f} d"),
+        ("decay", f"{one.decay:.3f}"),
+        ("importance", f"{one.importance:.2f}"),
+        ("recency", f"{one.recency:.3f}"),
+    ]
+
+
+def _scorings(view: SessionView) -> list[tuple[str, str, Transcript]]:
+    return [(one.header.setting, repr(one.scoring), one) for one in view.transcripts]

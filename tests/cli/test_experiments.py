@@ -1,0 +1,100 @@
+"""`nousmem sweep FILE`, `compare`, `report` and `gate`, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXPERIMENT = """
+measures = ["nDCG@10", "R@10"]
+[corpus]
+name = "assistant-year"
+[scoring]
+w_recency = 0
+[grid]
+half_life_days = [30, 365]
+"""
+
+
+def nousmem(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", "from nousmem.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "160", "NO_COLOR": "1"},
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an experiment that was run."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "half-life.toml").write_text(EXPERIMENT)
+    done = nousmem("sweep", "half-life.toml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "judged on unseen folds" in done.stdout
+    return folder
+
+
+def test_the_result_lies_in_a_folder(place: Path):
+    out = place / "out" / "half-life"
+    assert (out / "manifest.json").exists()
+    done = nousmem("sweep", "half-life.toml", "--json", cwd=place)
+    document = json.loads(done.stdout)
+    assert len(document["rows"]) == 3
+    assert document["excluded"] == [{"no relevant entry": 30}]
+    assert json.loads((out / "manifest.json").read_text())["conditions_taken_up"] == 1
+
+
+def test_a_file_says_everything_itself(place: Path):
+    done = nousmem("sweep", "half-life.toml", "--grid", "rrf_k=1,2", cwd=place)
+    assert done.returncode == 2
+    assert "--grid" in done.stderr
+    done = nousmem("sweep", "assistant-year", "--jobs", "2", cwd=place)
+    assert done.returncode == 2
+    assert "--jobs" in done.stderr
+    done = nousmem("sweep", "none.toml", cwd=place)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "nousmem: there is no experiment file none.toml"
+
+
+def test_report_and_compare(place: Path):
+    done = nousmem("report", "out/half-life", "--out", "page.html", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "judged on folds that the tuning did not see" in (place / "page.html").read_text()
+    done = nousmem("compare", "out/half-life", "out/half-life", "--json", cwd=place)
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["difference"] for row in rows] == [0, 0]
+    (place / "a.toml").write_text("[scoring]\ndecay_lambda = 0.001\n")
+    (place / "b.toml").write_text("[scoring]\ndecay_lambda = 0.0001\n")
+    done = nousmem("compare", "a.toml", "b.toml", "--measures", "R@10", "--json", cwd=place)
+    (row,) = json.loads(done.stdout)["rows"]
+    assert row["low"] <= row["difference"] <= row["high"]
+    assert row["difference"] > 0
+    done = nousmem("compare", "a.toml", "b.toml", "--setting", "worst", cwd=place)
+    assert done.returncode == 2
+    done = nousmem("compare", "out/half-life", "a.toml", cwd=place)
+    assert done.returncode == 2
+    assert "is no result folder" in done.stderr
+
+
+def test_the_gate_fails_with_one(place: Path):
+    gate = EXPERIMENT[: EXPERIMENT.index("[grid]")]
+    (place / "gate.toml").write_text(gate)
+    command = ("gate", "gate.toml", "--baseline", "base.json")
+    assert nousmem(*command, cwd=place).returncode == 2
+    assert nousmem(*command, "--update", cwd=place).returncode == 0
+    held = nousmem(*command, cwd=place)
+    assert (held.returncode, "no query moved" in held.stdout) == (0, True)
+    (place / "gate.toml").write_text(gate.replace("w_recency = 0", "w_relevance = -1"))
+    fell = nousmem(*command, "--json", cwd=place)
+    document = json.loads(fell.stdout)
+    assert (fell.returncode, document["passed"]) == (1, False)
+    assert document["moved"][0]["change"] < 0

@@ -1,0 +1,159 @@
+"""`nousmem session`, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nousmem.cli.app import app
+
+TEXT = """
+[[agents]]
+id = "assistant"
+[[users]]
+id = "ada"
+[[memories]]
+id = "bees"
+content = "The bees of Ada are in the orchard"
+created_at = 2025-01-01T12:00:00Z
+[[turns]]
+id = "first"
+at = 2025-01-01T13:00:00Z
+text = "Where are the bees?"
+expects = ["bees"]
+[[turns]]
+id = "second"
+at = 2025-08-01T13:00:00Z
+text = "Where are the bees now?"
+expects = ["bees"]
+answer = "In the orchard."
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "bees.toml").write_text(TEXT)
+    (tmp_path / "flat.toml").write_text("[scoring]\ndecay_lambda = 0\n")
+    return tmp_path
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["session", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_folder_under_two_settings(folder: Path) -> None:
+    (folder / "sessions" / "again.toml").write_text(TEXT)
+    settings = ("--settings", "default", "--settings", str(folder / "flat.toml"))
+    code, told, _ = run(str(folder / "sessions"), *settings, "--out", str(folder / "out"))
+    assert code == 0
+    assert "bees: was it in the prompt? Model extractive (a stand-in, no language model)" in told
+    assert "default: 1 of 2 needed memories in the prompt" in told
+    assert "flat: 2 of 2 needed memories in the prompt" in told
+    assert "answer support, all sessions" in told
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        f"{name}{end}"
+        for name in ("again", "bees")
+        for end in (".default.jsonl", ".flat.jsonl", ".html")
+    ]
+
+
+def test_json(folder: Path) -> None:
+    code, told, _ = run(str(folder / "sessions" / "bees.toml"), "--json")
+    (one,) = json.loads(told)["sessions"]
+    assert code == 0
+    assert (one["setting"], one["stand_in"], one["supported"], one["needed"]) == (
+        "default",
+        True,
+        1,
+        2,
+    )
+    assert one["turns"][0]["support"] == [
+        {"memory": "bees", "in_prompt": True, "how": "injected", "why": ""}
+    ]
+
+
+def test_an_option_of_memory_holds_for_every_setting(folder: Path) -> None:
+    file = str(folder / "sessions" / "bees.toml")
+    assert "default: 2 of 2" in run(file, "--option", "inject_min_score=0")[1]
+    assert run(file, "--option", "inject_min_score")[0] == 2
+
+
+def test_faults_have_a_line_each_and_status_2(folder: Path) -> None:
+    file = folder / "sessions" / "bees.toml"
+    file.write_text(TEXT.replace("text", "txet"))
+    code, told, errors = run(str(file))
+    assert (code, told) == (2, "")
+    assert len(errors.splitlines()) == 4
+    assert all(line.startswith(f"nousmem: {file}: line ") for line in errors.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("[scoring]\ndecay = 1", "unknown scoring parameter 'decay'"),
+        ("decay_lambda = 0", "expected a table [scoring]"),
+        ("[scoring", "cannot read the settings"),
+    ],
+)
+def test_user_errors_end_with_status_2(folder: Path, settings: str, message: str) -> None:
+    (folder / "flat.toml").write_text(settings)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from nousmem.cli import main; main()",
+            "session",
+            str(folder / "sessions"),
+            "--settings",
+            str(folder / "flat.toml"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "160"},
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr
+
+
+def test_a_model_that_fails_ends_with_status_1(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pydantic_ai.exceptions import UnexpectedModelBehavior
+    from pydantic_ai.models.test import TestModel
+
+    async def fail(*_: object, **__: object) -> None:
+        raise UnexpectedModelBehavior("it said nothing")
+
+    monkeypatch.setattr(TestModel, "request", fail)
+    code, told, errors = run(str(folder / "sessions"), "--model", "test")
+    assert code == 1
+    assert "default: 1 of 2 needed memories in the prompt" in told
+    assert "default, turn second: no reply: UnexpectedModelBehavior: it said nothing" in errors
+
+
+def test_a_judge_grades_turns_that_have_an_answer(folder: Path) -> None:
+    code, told, _ = run(str(folder / "sessions"), "--judge", "test", "--json")
+    assert code == 0
+    (grade,) = json.loads(told)["grades"]
+    assert (grade["turn"], grade["error"]) == ("second", "")
+    assert 0 <= grade["score"] <= 1
+
+
+def test_the_judge_prompt_and_ratings_are_printed(folder: Path) -> None:
+    assert run("--show-judge-prompt")[1].startswith("You grade one reply")
+    file = folder / "ratings.jsonl"
+    rating = {"session": "s", "turn": "t", "settings": ["a", "b"], "better": "a"}
+    file.write_text(json.dumps({**rating, "rated_at": "2026-03-15T12:00:00Z"}))
+    (row,) = json.loads(run("--ratings", str(file), "--json")[1])
+    assert (row["a_better"], row["b_better"], row["p"]) == (1, 0, 1.0)
+    assert "a_better" in run("--ratings", str(file))[1]

@@ -1,0 +1,178 @@
+"""Running experiments: the same bytes however they are run, and what is there is not done again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nousmem as nm
+from nousmem import evaluation as ev
+from nousmem.errors import ExperimentError, InvalidParameter, UnknownName
+from nousmem.evaluation.experiments import conditions as conditions_module
+
+
+def test_a_condition_is_what_a_sweep_finds(experiment_file: Path):
+    result = ev.run_experiment(ev.read_experiment(experiment_file))
+    corpus = nm.load_corpus("tables", path=experiment_file.parent / "tables")
+    for one in result.conditions:
+        swept = ev.sweep(
+            corpus,
+            embedder=one.condition.retrieval.embedder,
+            pool=one.condition.retrieval.pool,
+            grid={"half_life_days": [30, 365, np.inf], "w_importance": [0, 0.3]},
+            scoring=nm.Scoring(w_recency=0),
+            measures=["nDCG@10", "R@5"],
+        )
+        assert np.array_equal(one.measured.values[:6], swept.values)
+        assert one.excluded == swept.excluded
+
+
+def test_no_query_is_dropped_without_being_counted(experiment_file: Path):
+    result = ev.run_experiment(ev.read_experiment(experiment_file))
+    for one in result.conditions:
+        assert one.measured.n_queries + sum(one.excluded.values()) == 60
+        assert one.measured.values.shape[2] == 58
+
+
+def test_the_tables_hold_every_condition(experiment_file: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    result = ev.run_experiment(ev.read_experiment(experiment_file), out=out)
+    frame = pd.read_parquet(out / "settings.parquet")
+    assert len(frame) == 4 * 7
+    assert frame.groupby("condition")["is_baseline"].sum().tolist() == [1] * 4
+    assert list(frame["embedder"].unique()) == ["none", "hashing"]
+    by = pd.read_parquet(out / "by_category.parquet")
+    assert by.groupby(["condition", "setting"])["n_queries"].sum().eq(58).all()
+    values = pd.read_parquet(out / "conditions" / "002" / "values.parquet")
+    means = values.groupby("setting")["nDCG@10"].mean()
+    assert means.to_numpy() == pytest.approx(frame[frame["condition"] == 2]["nDCG@10"].to_numpy())
+    # One row a condition, and one for the choice among those that share their queries.
+    assert pd.read_parquet(out / "tuned.parquet")["condition"].tolist() == [0, 1, 2, 3, -1]
+    best = (out / "conditions" / "001" / "best.toml").read_text()
+    assert best == result.best(1).to_toml()
+
+
+def test_a_folder_reads_back_as_it_was(experiment_file: Path, tmp_path: Path):
+    result = ev.run_experiment(ev.read_experiment(experiment_file), out=tmp_path / "out")
+    again = ev.read_result(tmp_path / "out")
+    pd.testing.assert_frame_equal(again.frame, result.frame, check_exact=True)
+    pd.testing.assert_frame_equal(again.tuned, result.tuned, check_exact=True)
+    pd.testing.assert_frame_equal(again.comparison, result.comparison, check_exact=True)
+    assert again.conditions[0].measured.queries == result.conditions[0].measured.queries
+
+
+def test_the_same_bytes_twice_and_in_other_processes(
+    experiment_file: Path, tmp_path: Path, files_of
+):
+    experiment = ev.read_experiment(experiment_file)
+    ev.run_experiment(experiment, out=tmp_path / "one")
+    ev.run_experiment(experiment, out=tmp_path / "two", backend="processes", jobs=2)
+    one, two = files_of(tmp_path / "one"), files_of(tmp_path / "two")
+    assert len(one) == 4 * 5 + 8
+    assert one == two
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    experiment_file: Path, tmp_path: Path, files_of, monkeypatch: pytest.MonkeyPatch
+):
+    experiment = ev.read_experiment(experiment_file)
+    ev.run_experiment(experiment, out=tmp_path / "whole")
+    measured: list[int] = []
+    true_pool = conditions_module.retrieve_pool
+
+    def counted(*arguments, **options):
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        measured.append(1)
+        return true_pool(*arguments, **options)
+
+    monkeypatch.setattr(conditions_module, "retrieve_pool", counted)
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        ev.run_experiment(experiment, out=out)
+    with pytest.raises(ExperimentError, match="2 of 4 conditions"):
+        ev.read_result(out)
+    measured.clear()
+    # What a run leaves when it is ended while it writes.
+    (out / "conditions" / "002.part").mkdir()
+    ev.run_experiment(experiment, out=out)
+    assert len(measured) == 2
+    shutil.rmtree(out / "conditions" / "002.part", ignore_errors=True)
+    assert files_of(out) == files_of(tmp_path / "whole")
+
+
+def test_other_data_is_measured_again(experiment_file: Path, tmp_path: Path, write_tables):
+    experiment, out = ev.read_experiment(experiment_file), tmp_path / "out"
+    before = ev.run_experiment(experiment, out=out)
+    write_tables(experiment_file.parent / "tables", seed=4)
+    after = ev.run_experiment(experiment, out=out)
+    assert not np.array_equal(
+        before.conditions[0].measured.values, after.conditions[0].measured.values
+    )
+
+
+def test_a_folder_of_something_else_is_left_alone(experiment_file: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.txt").write_text("mine")
+    experiment = ev.read_experiment(experiment_file)
+    with pytest.raises(ExperimentError, match="holds no result"):
+        ev.run_experiment(experiment, out=out)
+    assert [file.name for file in out.iterdir()] == ["thesis.txt"]
+    ev.run_experiment(experiment, out=tmp_path / "other")
+    text = experiment_file.read_text().replace("seed = 5", "seed = 6")
+    experiment_file.write_text(text)
+    with pytest.raises(ExperimentError, match="another experiment"):
+        ev.run_experiment(ev.read_experiment(experiment_file), out=tmp_path / "other")
+
+
+@pytest.mark.parametrize("name", ["values.parquet", "queries.parquet", "condition.json"])
+def test_a_damaged_folder_is_named(experiment_file: Path, tmp_path: Path, name: str):
+    ev.run_experiment(ev.read_experiment(experiment_file), out=tmp_path / "out")
+    (tmp_path / "out" / "conditions" / "001" / name).write_bytes(b"PAR1 no more")
+    with pytest.raises(ExperimentError, match="out is damaged"):
+        ev.read_result(tmp_path / "out")
+    with pytest.raises(ExperimentError, match="no result folder"):
+        ev.read_result(tmp_path)
+
+
+def test_fresh_is_measured_where_queries_are_marked(tmp_path: Path, experiment_file: Path):
+    text = '[[corpus]]\nname = "tables"\npath = "tables"\n[[corpus]]\nname = "assistant-year"\n'
+    experiment_file.write_text('measures = ["R@5", "Fresh@1"]\n' + text)
+    result = ev.run_experiment(ev.read_experiment(experiment_file), out=tmp_path / "out")
+    fresh = result.frame["Fresh@1"]
+    assert fresh.isna().tolist() == [True, False]
+    assert ev.read_result(tmp_path / "out").frame["Fresh@1"].equals(fresh)
+    experiment_file.write_text('measures = ["R@5", "Fresh@1"]\ntune = "Fresh@1"\n' + text)
+    with pytest.raises(InvalidParameter, match="Fresh"):
+        ev.run_experiment(ev.read_experiment(experiment_file))
+
+
+def test_backends_are_checked_before_any_work(experiment_file: Path):
+    experiment = ev.read_experiment(experiment_file)
+    with pytest.raises(UnknownName, match="dask, processes, serial"):
+        ev.run_experiment(experiment, backend="cloud")
+    with pytest.raises(InvalidParameter, match="scheduler"):
+        ev.run_experiment(experiment, backend="dask")
+    with pytest.raises(InvalidParameter, match="scheduler"):
+        ev.run_experiment(experiment, scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(InvalidParameter, match="jobs"):
+        ev.run_experiment(experiment, jobs=0)
+
+
+def test_tuning_is_judged_on_folds_it_did_not_see(experiment_file: Path):
+    """The figure of each query is that of a setting chosen without the query's group."""
+    result = ev.run_experiment(ev.read_experiment(experiment_file))
+    judged = result.cross_validated(0)
+    measured = result.conditions[0].measured
+    values = measured.values_of("nDCG@10")
+    groups = np.array([query.group for query in measured.queries])
+    for fold in range(3):
+        inside = judged.fold == fold
+        assert not set(groups[inside]) & set(groups[~inside])
+        chosen = int(values[:, ~inside].mean(axis=1).argmax())
+        assert np.array_equal(judged.values[inside], values[chosen, inside])

@@ -1,0 +1,115 @@
+"""The report page: all of it in one file, whatever the corpus says."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from nousmem import evaluation as ev
+from nousmem.viz.report import pictures, write_report
+
+HOSTILE = "</title><script>alert(1)</script><img src=https://example.org/x.png>"
+
+EXPERIMENT = f"""
+title = "{HOSTILE}"
+measures = ["R@5", "nDCG@10"]
+[corpus]
+name = "tables"
+path = "tables"
+[retrieval]
+embedder = ["none", "hashing"]
+[scoring]
+w_recency = 0
+[grid]
+half_life_days = [30, 365, inf]
+w_importance = [0, 0.3]
+"""
+
+
+class Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict]] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+
+@pytest.fixture(scope="module")
+def result_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "tables").mkdir()
+    words = ["kiln", "oar", "mill", "fern"]
+    pd.DataFrame(
+        {
+            "id": [f"e{at}" for at in range(24)],
+            "content": [f"{words[at % 4]} {words[at // 4 % 4]} number {at}" for at in range(24)],
+            "created_at": [f"2026-0{at % 6 + 1}-01T00:00:00Z" for at in range(24)],
+        }
+    ).to_csv(folder / "tables" / "entries.csv", index=False)
+    pd.DataFrame(
+        {
+            "query_id": [f"q{at}" for at in range(8)],
+            "text": [f"{words[at % 4]} {HOSTILE}" for at in range(8)],
+            "category": ["a", "b"] * 4,
+            "now": ["2026-09-01T00:00:00Z"] * 8,
+        }
+    ).to_csv(folder / "tables" / "queries.csv", index=False)
+    rows = [(f"q{at}", f"e{at + 8}", 1) for at in range(8)]
+    pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]).to_csv(
+        folder / "tables" / "qrels.csv", index=False
+    )
+    (folder / "x.toml").write_text(EXPERIMENT)
+    with pytest.warns(ev.FewQueriesWarning):
+        ev.run_experiment(ev.read_experiment(folder / "x.toml"), out=folder / "out")
+    return folder / "out"
+
+
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.FewQueriesWarning")
+def test_the_page_needs_nothing_else_and_runs_nothing(result_folder: Path, tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    text = write_report(result_folder, tmp_path / "page.html").read_text()
+    parser = Elements()
+    parser.feed(text)
+    tags = [tag for tag, _ in parser.seen]
+    assert "script" not in tags
+    assert "link" not in tags
+    sources = [attrs["src"] for tag, attrs in parser.seen if tag == "img"]
+    assert len(sources) >= 4
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert all(attrs.get("alt") for tag, attrs in parser.seen if tag == "img")
+    links = [attrs["href"] for tag, attrs in parser.seen if tag == "a"]
+    targets = {attrs["id"] for _, attrs in parser.seen if "id" in attrs}
+    assert links
+    assert all(link.removeprefix("#") in targets for link in links)
+    assert "[scoring]" in text
+    assert "nm.Scoring(" in text
+    assert "8 queries are few" in text
+
+
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.FewQueriesWarning")
+def test_the_settings_in_python_are_those_of_the_sweep(result_folder: Path, tmp_path: Path):
+    text = write_report(result_folder, tmp_path / "page.html").read_text()
+    blocks = re.findall(r'aria-label="Python">(.*?)</pre>', text, re.DOTALL)
+    result = ev.read_result(result_folder)
+    for at, block in enumerate(blocks):
+        names: dict = {}
+        exec(block.replace("&#39;", "'"), names)
+        assert names["scoring"] == result.best(at)
+    assert len(blocks) == 2
+
+
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.FewQueriesWarning")
+def test_the_same_bytes_twice_and_a_page_without_matplotlib(
+    result_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    one = write_report(result_folder, tmp_path / "one.html").read_bytes()
+    assert write_report(result_folder, tmp_path / "two.html").read_bytes() == one
+    monkeypatch.setattr(pictures, "_can_draw", lambda: False)
+    bare = write_report(result_folder, tmp_path / "bare.html").read_text()
+    assert "<figure>" not in bare
+    assert "The best setting, to take along" in bare
