@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo test lint notebooks lab bench clean
+.PHONY: demo test lint gate lab html docs evals bench clean
 
 demo: $(READY)
 	$(BIN)/nousmem demo --out out
@@ -17,12 +17,28 @@ demo: $(READY)
 test: lint $(READY)
 	$(BIN)/pytest --numprocesses 2 --dist loadfile tests
 	$(BIN)/pytest --numprocesses 2 --nbmake --nbmake-timeout=300 notebooks
+	$(BIN)/nousmem gate evals/gate.toml --baseline evals/baselines/gate.json
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+gate: $(READY)
+	$(BIN)/nousmem gate evals/gate.toml --baseline evals/baselines/gate.json
+
+evals: $(READY)
+	for file in evals/*.toml; do \
+		name=$$(basename $$file .toml); \
+		$(BIN)/nousmem sweep $$file --out out/evals/$$name || exit 1; \
+		cp out/evals/$$name/settings.csv evals/results/$$name.csv; \
+	done
+	$(BIN)/python evals/freshness.py
+	$(BIN)/python evals/pictures.py
+
+html: $(READY)
+	$(BIN)/jupyter nbconvert --execute --to html --output-dir out/notebooks notebooks/*.ipynb
 
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks

@@ -137,7 +137,7 @@ def score_candidates(candidates: Candidates, scoring: Scoring, *, now: datetime)
     if scoring.prefers_updates():
         compared = foremost(relevance, scoring.update_depth)
         similarity = candidates.successor_similarity(compared)
-        fresh = freshness_under(scoring, relevance, similarity)
+        fresh = freshness_under(scoring, relevance, similarity, created=candidates.created)
     moments = {
         "last_accessed": candidates.last_accessed,
         "created": candidates.created,

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 import tomllib
@@ -331,6 +332,7 @@ def test_defaults_are_the_documented_ones():
         "decay_floor": 0.0,
         "decay_importance": 0.0,
         "update_penalty": 0.0,
+        "update_lambda": 0.0,
         "update_takeover": 0.0,
         "update_similarity": 0.2,
         "update_ratio": 0.93,
@@ -415,6 +417,15 @@ def test_replace_takes_a_half_life():
     assert Scoring(decay_lambda=0.5).replace(half_life_days=None) == Scoring(decay_lambda=0.5)
     with pytest.raises(InvalidParameter, match="not both"):
         Scoring().replace(half_life_days=30, decay_lambda=0.5)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.001, 0.5])
+def test_the_standard_replace_never_keeps_the_old_rate_in_silence(rate: float):
+    scoring = Scoring(half_life_days=90)
+    with pytest.raises(InvalidParameter, match=r"Scoring\.replace"):
+        dataclasses.replace(scoring, decay_lambda=rate)
+    assert dataclasses.replace(scoring, rrf_k=3) == scoring.replace(rrf_k=3)
+    assert dataclasses.replace(Scoring(), rrf_k=3).decay_lambda == 0.001
 
 
 def test_unknown_parameters_are_refused_by_name():

@@ -43,6 +43,8 @@ def fresh_by_hand(
     min_similarity: float,
     min_ratio: float,
     takeover: float,
+    gap_lambda: float,
+    created: list[int],
     depth: int,
 ) -> list[float]:
     """The relevance after freshness, one entry after another."""
@@ -65,8 +67,10 @@ def fresh_by_hand(
         overtaken = [relevance[old] for old in places if outdates(at, old)]
         ahead = max([0.0, *(old - relevance[at] for old in overtaken)])
         values[at] = relevance[at] + takeover * ahead
-        if any(outdates(newer, at) for newer in places):
-            values[at] *= 1 - penalty
+        newer = [created[one] for one in places if outdates(one, at)]
+        if newer:
+            hours = max(0, max(newer) - created[at]) / 3600
+            values[at] *= (1 - penalty) * math.exp(-gap_lambda * hours)
     if depth and places:
         least, most = min(relevance[at] for at in places), max(relevance[at] for at in places)
         low, high = min(values.values()), max(values.values())
@@ -94,17 +98,20 @@ rules = st.fixed_dictionaries(
         "min_similarity": st.sampled_from([-1.0, 0.25, 0.5]),
         "min_ratio": st.sampled_from([0.0, 0.5, 0.9, 1.0]),
         "takeover": st.sampled_from([0.0, 0.5, 1.0]),
+        "gap_lambda": st.sampled_from([0.0, 1e-3]),
         "depth": st.integers(0, 4),
     }
 )
+CREATED = [7_200, 0, 3_600_000, 90_000, 36_000_000, 5]
 
 
 @given(candidates_of_a_query(), rules)
 def test_freshness_is_what_its_rules_say(given_, rule) -> None:
     relevance, similarity = given_
     square = np.array(similarity).reshape(len(relevance), len(relevance))
-    found = np.array(relevance) * freshness(relevance, square, **rule)
-    expected = fresh_by_hand(relevance, similarity, **rule)
+    created = CREATED[: len(relevance)]
+    found = np.array(relevance) * freshness(relevance, square, created=created, **rule)
+    expected = fresh_by_hand(relevance, similarity, created=created, **rule)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -112,8 +119,8 @@ def test_freshness_is_what_its_rules_say(given_, rule) -> None:
 def test_many_queries_at_once_are_as_one_after_another(queries, rule) -> None:
     relevance = np.array([one[0] for one in queries])
     similarity = np.array([one[1] for one in queries])
-    at_once = freshness(relevance, similarity, **rule)
-    alone = [freshness(*one, **rule) for one in queries]
+    at_once = freshness(relevance, similarity, created=CREATED[:4], **rule)
+    alone = [freshness(*one, created=CREATED[:4], **rule) for one in queries]
     assert at_once.tobytes() == np.array(alone).tobytes()
 
 
@@ -124,7 +131,7 @@ def test_with_a_depth_none_of_the_first_falls_behind_the_others(given_, rule) ->
     n = len(relevance)
     similarity = np.where(np.triu(np.ones((n, n)), 1) > 0, similarity.reshape(n, n), np.nan)
     depth = rule["depth"]
-    values = relevance * freshness(relevance, similarity, **rule)
+    values = relevance * freshness(relevance, similarity, created=CREATED[:n], **rule)
     there = np.flatnonzero(~np.isnan(relevance))
     order = there[np.argsort(-relevance[there], kind="stable")]
     first, others = order[:depth], order[depth:]

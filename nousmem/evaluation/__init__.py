@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nousmem.evaluation.cautions import BuryingDecayWarning, IdleParameterWarning
 from nousmem.evaluation.comparison import (
     FewQueriesWarning,
     Interval,
@@ -43,12 +44,14 @@ from nousmem.evaluation.sweeps import sweep
 from nousmem.evaluation.validation import CrossValidation, cross_validate
 
 __all__ = [
+    "BuryingDecayWarning",
     "CandidatePool",
     "ConfoundedGridWarning",
     "CrossValidation",
     "Experiment",
     "ExperimentResult",
     "FewQueriesWarning",
+    "IdleParameterWarning",
     "Interval",
     "JudgementFile",
     "LabelSession",

@@ -92,7 +92,12 @@ class CandidatePool:
         # As many queries at a time as keep the comparisons of their candidates within reach.
         step = max(1, _COMPARED // max(1, relevance.shape[1] ** 2))
         fresh = [
-            freshness_under(scoring, relevance[at : at + step], similarity[at : at + step])
+            freshness_under(
+                scoring,
+                relevance[at : at + step],
+                similarity[at : at + step],
+                created=self.created[at : at + step],
+            )
             for at in range(0, len(relevance), step)
         ]
         return relevance * np.concatenate(fresh)

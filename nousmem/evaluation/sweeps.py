@@ -19,6 +19,7 @@ from nousmem.corpora import Corpus
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import MissingDependency, UnknownName
+from nousmem.evaluation.cautions import warn_of_burying, warn_of_idle
 from nousmem.evaluation.grids import GridValues
 from nousmem.evaluation.measured import measured_queries
 from nousmem.evaluation.measures import Measure, WatchedRanks, check_marked, parse_measures
@@ -129,6 +130,9 @@ def sweep(
     )
     retrieved = time.perf_counter()
     settings, values = _measured(candidates, plan, parsed, engine=engine, progress=progress)
+    warn_of_burying(candidates, settings, stacklevel=3)
+    if plan.method == "grid":
+        warn_of_idle(plan.parameters, settings, values, stacklevel=3)
     return SweepResult(
         corpus=corpus,
         parameters=plan.parameters,

@@ -46,13 +46,16 @@ def relevance_under(scoring: Scoring, ranks: ArrayLike, leg_scores: ArrayLike) -
     return np.where(np.any(heard_ranks(ranks, weights) > 0, axis=0), relevance, np.nan)
 
 
-def freshness_under(scoring: Scoring, relevance: ArrayLike, similarity: ArrayLike) -> Floats:
+def freshness_under(
+    scoring: Scoring, relevance: ArrayLike, similarity: ArrayLike, *, created: ArrayLike
+) -> Floats:
     """Return what relevance is multiplied by for the sake of updates, as the parameters have it.
 
     Args:
         scoring: Its parameters named `update_` are read.
         relevance: Shape (..., candidates): as `relevance_under` returns it.
         similarity: Shape (..., candidates, candidates): as `successor_similarity` returns it.
+        created: Shape (..., candidates): whole seconds since 1970.
     """
     return freshness(
         relevance,
@@ -61,6 +64,8 @@ def freshness_under(scoring: Scoring, relevance: ArrayLike, similarity: ArrayLik
         min_similarity=scoring.update_similarity,
         min_ratio=scoring.update_ratio,
         takeover=scoring.update_takeover,
+        gap_lambda=scoring.update_lambda,
+        created=created,
         depth=scoring.update_depth,
     )
 

@@ -29,9 +29,14 @@ CLOCKS: Final = ("last_access", "creation")
 CHOICES: Final = {"fusion": FUSIONS, "decay_curve": CURVES, "decay_clock": CLOCKS}
 """The parameters of Scoring that are one of some names."""
 
+_DOCUMENTED_RATE: Final = float("0.001")
+"""The default of decay_lambda. An object of its own, so that the number 0.001 that somebody gives
+beside half_life_days is seen to be given."""
+
 UPDATE_PARAMETERS: Final = (
     "update_penalty",
     "update_takeover",
+    "update_lambda",
     "update_similarity",
     "update_ratio",
     "update_depth",
@@ -75,7 +80,7 @@ class Scoring:
     """
 
     _: KW_ONLY
-    decay_lambda: float = 0.001
+    decay_lambda: float = _DOCUMENTED_RATE
     """Decay of relevance, per hour since last access; 0 switches it off."""
     w_relevance: float = 0.5
     """Weight of relevance; any finite number."""
@@ -109,11 +114,13 @@ class Scoring:
     importance). At 1 an entry of importance 1 does not decay."""
     update_penalty: float = 0.0
     """Share of its relevance that an entry loses beside a newer candidate that is similar and
-    about as relevant, 0 to 1 (`freshness`). With this and `update_takeover` at 0, the other
-    parameters named `update_` change nothing. Evergreen entries, and entries without vectors,
+    about as relevant, 0 to 1 (`freshness`). With this, `update_takeover` and `update_lambda` at 0,
+    the other parameters named `update_` change nothing. Evergreen entries, and entries without vectors,
     lose nothing."""
     update_takeover: float = 0.0
     """Share that the newer one takes over of what the older is ahead in relevance, 0 to 1."""
+    update_lambda: float = 0.0
+    """Decay of the older one's relevance, per hour of the age gap between the two."""
     update_similarity: float = 0.2
     """Cosine between two entries from which they count as similar, -1 to 1."""
     update_ratio: float = 0.93
@@ -131,8 +138,11 @@ class Scoring:
     def __post_init__(self, half_life_days: float | None) -> None:
         # dataclasses.replace hands in what it reads here, beside the rate it belongs to.
         if half_life_days is not None and not self._halves_in(half_life_days):
-            if self.decay_lambda != _default("decay_lambda"):
-                raise InvalidParameter("give decay_lambda or half_life_days, not both")
+            if self.decay_lambda is not _DOCUMENTED_RATE:
+                raise InvalidParameter(
+                    "give decay_lambda or half_life_days, not both (dataclasses.replace gives "
+                    "both: use Scoring.replace)"
+                )
             object.__setattr__(self, "decay_lambda", decay_lambda_of(half_life_days))
         for f in fields(self):
             value: object = getattr(self, f.name)
@@ -172,7 +182,7 @@ class Scoring:
 
     def prefers_updates(self) -> bool:
         """Whether freshness can change the ranking."""
-        return bool(self.update_penalty or self.update_takeover)
+        return bool(self.update_penalty or self.update_takeover or self.update_lambda)
 
     def replace(self, **changes: Any) -> Scoring:
         """Return a copy with `changes`.

@@ -71,6 +71,8 @@ def freshness(
     min_similarity: float,
     min_ratio: float,
     takeover: float = 0.0,
+    gap_lambda: float = 0.0,
+    created: ArrayLike | None = None,
     depth: int = 0,
 ) -> Floats:
     """Return what relevance is multiplied by to set updates before what they update.
@@ -80,7 +82,8 @@ def freshness(
 
     1. An update takes over, of the relevance that the most relevant entry it outdates is ahead by,
        the share `takeover`.
-    2. What is outdated loses the share `penalty`.
+    2. What is outdated loses the share `penalty`, and decays by its age gap to the newest of the
+       candidates that outdate it: exp(-`gap_lambda` · hours).
     3. With `depth`, all this is among the first `depth` candidates alone, and moves none of them
        behind the others: should a value fall below the least relevance among them, their values
        are stretched or drawn together, in order, to run from their least to their greatest
@@ -94,6 +97,8 @@ def freshness(
         min_similarity: -1 to 1.
         min_ratio: At least 0.
         takeover: 0 to 1.
+        gap_lambda: Per hour; 0 is no decay by the gap.
+        created: Shape (..., c): whole seconds since 1970; read where `gap_lambda` is above 0.
         depth: Candidates looked at, by relevance; 0 is all.
 
     Returns:
@@ -113,6 +118,9 @@ def freshness(
     outdates = among >= min_similarity
     outdates &= own[..., np.newaxis, :] >= min_ratio * own[..., :, np.newaxis]
     kept = np.where(outdates.any(axis=-1), 1.0 - penalty, 1.0)
+    if gap_lambda:
+        since = np.take_along_axis(np.broadcast_to(np.asarray(created), relevance.shape), first, -1)
+        kept = kept * np.exp(-gap_lambda * _gap_hours(outdates, since))
     if takeover:
         overtaken = np.where(outdates, own[..., :, np.newaxis], 0.0).max(axis=-2, initial=0.0)
         kept = kept * (1.0 + takeover * np.maximum(overtaken - own, 0.0) / own)
@@ -120,6 +128,12 @@ def freshness(
         kept = _fitted(own, kept)
     np.put_along_axis(factor, first, np.where(np.isnan(own), 1.0, kept), axis=-1)
     return factor
+
+
+def _gap_hours(outdates: NDArray[np.bool_], created: NDArray[np.int64]) -> Floats:
+    """Return the hours from each entry to the newest that outdates it, 0 where none does."""
+    gaps = created[..., np.newaxis, :] - created[..., :, np.newaxis]
+    return np.where(outdates, gaps, 0).max(axis=-1, initial=0) / 3600.0
 
 
 def foremost(relevance: Floats, depth: int) -> NDArray[np.intp]:

@@ -142,6 +142,7 @@ def test_a_model_that_fails_ends_with_status_1(
 
 
 def test_a_judge_grades_turns_that_have_an_answer(folder: Path) -> None:
+    pytest.importorskip("pydantic_evals")
     code, told, _ = run(str(folder / "sessions"), "--judge", "test", "--json")
     assert code == 0
     (grade,) = json.loads(told)["grades"]

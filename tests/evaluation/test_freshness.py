@@ -62,6 +62,7 @@ def test_an_entry_that_many_queries_found_is_kept_once() -> None:
     assert len({id(vector) for vectors, *_ in rows for vector in vectors}) == 9
 
 
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.IdleParameterWarning")
 def test_without_vectors_there_is_nothing_to_compare() -> None:
     corpus = nm.load_corpus("assistant-year")
     swept = ev.sweep(

@@ -522,6 +522,7 @@ class TestStatistics:
             judged_at(run, self.QRELS, k=0)
 
 
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.IdleParameterWarning")
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_labels_become_a_corpus_that_can_be_swept(store, path, tmp_path, kind) -> None:
     texts = ["what does ada drink", "who sails on sundays", "xyzzy"]

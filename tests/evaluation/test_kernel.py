@@ -52,6 +52,7 @@ SCORINGS = st.lists(
         decay_importance=st.sampled_from([0, 0.5, 1]),
         min_score=st.sampled_from([0, 0.25, -1]),
         update_penalty=st.sampled_from([0, 0.05, 1]),
+        update_lambda=st.sampled_from([0, 1e-3]),
         update_takeover=st.sampled_from([0, 0.5, 1]),
         update_similarity=st.sampled_from([-1, 0.1, 0.4]),
         update_ratio=st.sampled_from([0, 0.7, 0.95]),

@@ -75,6 +75,7 @@ def test_without_decay_nothing_is_pushed_out(corpus: nm.Corpus) -> None:
     assert (table["shown"].sum(), table["pushed_out"].sum(), table["came_in"].sum()) == (220, 0, 0)
 
 
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.BuryingDecayWarning")
 def test_a_least_score_may_leave_places_empty(corpus: nm.Corpus) -> None:
     swept = ev.sweep(
         corpus, store="memory", grid={"min_score": [0.3], "half_life_days": [1]}, measures=["AP"]

@@ -41,6 +41,7 @@ scorings = st.builds(
     decay_importance=st.sampled_from([0, 0.5, 1]),
     min_score=st.sampled_from([0, 0.25, -1]),
     update_penalty=st.sampled_from([0, 0.05, 1]),
+    update_lambda=st.sampled_from([0, 1e-3]),
     update_takeover=st.sampled_from([0, 0.5, 1]),
     update_similarity=st.sampled_from([-1, 0.1, 0.4]),
     update_ratio=st.sampled_from([0, 0.7, 0.95]),
@@ -109,6 +110,7 @@ def test_a_leg_that_weighs_nothing_is_not_read(corpus: nm.Corpus) -> None:
             pd.testing.assert_frame_equal(weightless.run(0), alone.run(0), check_exact=True)
 
 
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.IdleParameterWarning")
 def test_the_baseline_is_the_setting_that_ranks_as_the_default(corpus: nm.Corpus) -> None:
     grid = {"fusion": ["convex", "rrf"], "w_recency": [0.1, 0], "recency_lambda": [0.02]}
     swept = ev.sweep(corpus, store="memory", grid=grid, measures=["AP"])
@@ -124,6 +126,7 @@ def test_engines_are_checked_before_any_work(monkeypatch: pytest.MonkeyPatch) ->
         ev.sweep(object(), grid={}, engine="numba")
 
 
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.IdleParameterWarning")
 def test_without_numba_a_large_sweep_is_done_by_numpy(
     corpus: nm.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,6 +14,9 @@ from nousmem.viz.explorer.theme import COLOURS, DASHES
 __all__ = ["Frame", "bars", "line_chart"]
 
 _LABEL_GAP: Final = 14.0
+_CHARACTER: Final = 6.6
+_BETWEEN: Final = 6.0
+"""Width of a character and between two labels, pixels."""
 _MARKS: Final = ("circle", "square", "triangle", "diamond")
 
 
@@ -102,7 +106,8 @@ def line_chart(
         (step * at, f"{step * at:.2f}".replace("0.", ".", 1))
         for at in range(round(high / step) + 1)
     ]
-    every = max(1, -(-len(ticks) // 9))
+    room = (frame.width - frame.left - frame.right) / max(1, len(ticks) - 1)
+    every = math.ceil((_CHARACTER * max(map(len, ticks)) + _BETWEEN) / room)
     x_ticks = [(at, text) for at, text in enumerate(ticks) if at % every == 0]
     parts = [frame.grid(x_ticks, y_ticks, x_title=x_title)]
     at = frame.across(chosen)

@@ -68,6 +68,10 @@ _LABELS: Final[Mapping[str, tuple[str, str]]] = {
         "Takeover",
         "How much of its relevance the newer one takes over (update_takeover)",
     ),
+    "update_lambda": (
+        "Update half",
+        "Half-life of the older one's relevance, by the gap to the newer (update_lambda)",
+    ),
     "update_similarity": (
         "Alike from",
         "Cosine from which two entries are alike (update_similarity)",

@@ -371,10 +371,10 @@ class RankingExplorer:
             self._complain(error)
             return
         self._note.value = ""
-        if self._found is None:
-            self._show_nothing("Ask a question to see its ranking.")
-        else:
+        if self._found is not None:
             self._show_ranking(self._found, scoring)
+        elif not self._question.text.strip():
+            self._show_nothing("Ask a question to see its ranking.")
         self._show_code()
         self._panel.show(self._question.source, scoring, pool=self.pool)
 

@@ -21,7 +21,7 @@ from nousmem.viz.plots.labels import parameter_label, share
 
 __all__ = ["SweepExplorer"]
 
-_MOST_COLUMNS: Final = 11
+_MOST_COLUMNS: Final = 8
 _MOST_ROWS: Final = 12
 
 
@@ -89,7 +89,7 @@ class SweepExplorer:
 
     def _make_widgets(self, measure: str) -> None:
         widgets = load_widgets()
-        style = {"description_width": "85px"}
+        style = {"description_width": "100px"}
         # The longest axis across, the next down; decay first, since it is what a sweep is for.
         axes = sorted(
             self.grid.axes,
@@ -301,7 +301,8 @@ class SweepExplorer:
             button.disabled = setting < 0
             button.style.button_color, button.style.text_color = back or None, ink
             button.style.font_weight = "bold" if here else ""
-            button.layout.border = "3px solid var(--jp-ui-font-color1, black)" if here else ""
+            button.style.font_size = "" if len(columns) < 8 else "11px"
+            button.layout.border = "2px solid var(--jp-ui-font-color1, black)" if here else ""
         self._arrange(rows, columns)
 
     def _arrange(self, rows: list[int], columns: list[int]) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,22 @@ from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.sweeps import pool_scores
 from nousmem.scoring import Floats, half_life_days, score_order
 from nousmem.viz.explorer.measuring import Difference, differences_of
-from nousmem.viz.plots.labels import values_of
+from nousmem.viz.plots.labels import days_of, duration, is_half_life, values_of
 
 __all__ = ["Axis", "RankedDoc", "SweepGrid", "spread"]
 
-_RESAMPLES = 1000
+_RESAMPLES: Final = 1000
+_BINS: Final = 8
+"""Of an axis on which a search has drawn more values than that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A parameter that was varied, and its values in ascending order."""
+    """A parameter that was varied, and its values in ascending order.
+
+    Values that a search has drawn are put together, as many to each place; `values` and `labels`
+    then hold the least of each.
+    """
 
     name: str
     values: tuple[Any, ...]
@@ -64,10 +70,15 @@ class SweepGrid:
             )
         self.axes: dict[str, Axis] = {}
         self._places: dict[str, NDArray[np.intp]] = {}
-        for name in swept.parameters:
-            axis, places = _axis(swept, name)
+        found = {name: _axis(swept, name) for name in swept.parameters}
+        # A search draws values of its own for every setting; a grid has them all combined.
+        sparse = math.prod(len(axis.values) for axis, _ in found.values()) > len(swept.settings)
+        for name, (axis, places) in found.items():
             if len(axis.values) > 1:
-                self.axes[name], self._places[name] = axis, places
+                binned = sparse and len(axis.values) > _BINS
+                self.axes[name], self._places[name] = (
+                    _binned(axis, places) if binned else (axis, places)
+                )
         if not self.axes:
             raise InvalidParameter(
                 "the sweep varied nothing: give a grid with two values of some parameter"
@@ -236,6 +247,20 @@ def _axis(swept: SweepResult, name: str) -> tuple[Axis, NDArray[np.intp]]:
         Axis(name, tuple(values), tuple(texts)),
         np.array([place[value] for value in given], dtype=np.intp),
     )
+
+
+def _binned(axis: Axis, places: NDArray[np.intp]) -> tuple[Axis, NDArray[np.intp]]:
+    n = len(axis.values)
+    bin_of = np.arange(n) * _BINS // n
+    least = tuple(axis.values[int(np.argmax(bin_of == at))] for at in range(_BINS))
+    labels = tuple(f"≥ {_brief(axis.name, value)}" for value in least)
+    return Axis(axis.name, least, labels), bin_of[places].astype(np.intp)
+
+
+def _brief(name: str, value: Any) -> str:
+    if isinstance(value, str) or value is None:
+        return str(value)
+    return duration(days_of(name, value), digits=2) if is_half_life(name) else f"{value:.2g}"
 
 
 def _ascending(value: Any) -> tuple[int, float, str]:

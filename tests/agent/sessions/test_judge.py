@@ -14,6 +14,7 @@ from nousmem.errors import MissingDependency
 def test_the_judge_sees_question_answer_and_reply_and_nothing_else(
     transcripts: dict[str, Transcript],
 ):
+    pytest.importorskip("pydantic_evals")
     asked: list[str] = []
 
     def judge(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

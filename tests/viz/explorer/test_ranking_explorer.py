@@ -332,6 +332,7 @@ def test_a_store_that_fails_is_said_and_forgotten(store: nm.Store) -> None:
     assert "⚠" in shown(explorer)
     explorer.controls["decay_lambda"].value = "off"
     assert explorer.hits is None
+    assert "⚠" in shown(explorer)
 
 
 def test_everything_can_be_focused_and_is_named(explorer: RankingExplorer) -> None:

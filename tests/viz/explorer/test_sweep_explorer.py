@@ -9,6 +9,7 @@ import pytest
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.errors import InvalidParameter
+from nousmem.evaluation.ranges import Range
 from nousmem.viz import SweepExplorer
 from nousmem.viz.explorer.charts import line_chart
 from nousmem.viz.explorer.sweep_grid import SweepGrid, spread
@@ -168,10 +169,33 @@ def test_a_long_axis_is_thinned_and_its_sliders_are_not(corpus: nm.Corpus) -> No
     grid = {"w_importance": np.linspace(0, 1, 41).tolist(), "w_recency": [0]}
     explorer = SweepExplorer(ev.sweep(corpus, grid=grid, measures=["RR"]))
     assert explorer.y.value is None
-    assert 11 <= len(explorer.cells) <= 14
+    assert 8 <= len(explorer.cells) <= 11
     explorer.x_value.index = 17
     assert (0, 17) in explorer.cells
     assert explorer.scoring.w_importance == pytest.approx(17 / 40)
+
+
+def test_a_searched_space_is_seen_in_bins(corpus: nm.Corpus) -> None:
+    space = {
+        "half_life_days": Range(1, 1000, log=True),
+        "w_importance": Range(0, 1),
+        "w_recency": [0],
+    }
+    swept = ev.sweep(corpus, grid=space, search="random", trials=60, measures=["RR"])
+    explorer = SweepExplorer(swept)
+    assert explorer.setting == swept.best_index("RR")
+    cells = explorer.grid.cells("RR", "half_life_days", "w_importance", fixed={})
+    assert cells.shape == (8, 8)
+    assert explorer.x_value.options[0].startswith("≥ ")
+    assert (cells < 0).any()
+    means = explorer.grid.means("RR")
+    assert means[cells.max()] <= means.max() == means[cells[cells >= 0]].max()
+    row, column = np.argwhere(cells < 0)[0]
+    explorer.x_value.index, explorer.y_value.index = int(column), int(row)
+    assert explorer.setting == -1
+    assert "no setting in this cell" in text(explorer)
+    explorer.x.value = "w_importance"
+    assert explorer.setting >= 0
 
 
 def test_what_is_refused(swept: ev.SweepResult, corpus: nm.Corpus) -> None:

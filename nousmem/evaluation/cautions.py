@@ -1,0 +1,80 @@
+"""Warnings of a sweep that cannot answer what it seems to ask."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from nousmem.evaluation.measures import query_means
+from nousmem.evaluation.pools import CandidatePool
+from nousmem.scoring import Floats, Scoring, half_life_days
+
+__all__ = ["BuryingDecayWarning", "IdleParameterWarning", "warn_of_burying", "warn_of_idle"]
+
+_BURIED = 0.01
+
+
+class IdleParameterWarning(UserWarning):
+    """A grid varies a parameter that changes nothing."""
+
+
+class BuryingDecayWarning(UserWarning):
+    """Every setting of a sweep lets decay bury what it is looking for."""
+
+
+def warn_of_idle(
+    parameters: Sequence[str], settings: Sequence[Scoring], values: Floats, *, stacklevel: int
+) -> None:
+    """Warn of each parameter of a whole grid whose values all measure the same.
+
+    Such as rrf_k without ranks in the fusion, a curve without decay, or recency_lambda while
+    recency weighs nothing: rows that look like a finding.
+
+    Args:
+        parameters: Those varied, in the order of the grid: the last varies fastest.
+        settings: The whole grid.
+        values: Shape (settings, measures, queries).
+        stacklevel: Of the warning.
+    """
+    names = ["decay_lambda" if name == "half_life_days" else name for name in parameters]
+    sizes = [len({getattr(setting, name) for setting in settings}) for name in names]
+    if int(np.prod(sizes)) != len(settings):
+        return
+    means = query_means(values).reshape(*sizes, -1)
+    for axis, (name, size) in enumerate(zip(parameters, sizes, strict=True)):
+        first = np.take(means, [0], axis=axis)
+        if size > 1 and np.array_equal(np.broadcast_to(first, means.shape), means, equal_nan=True):
+            warnings.warn(
+                f"{name} changes nothing here: its {size} values measure the same under every "
+                "other setting. Something else in the grid or the scoring leaves it out",
+                IdleParameterWarning,
+                stacklevel=stacklevel,
+            )
+
+
+def warn_of_burying(pool: CandidatePool, settings: Sequence[Scoring], *, stacklevel: int) -> None:
+    """Warn when every setting leaves the median relevant candidate under 1 % of its relevance.
+
+    Its ranking is then by age and importance, whatever the query says.
+    """
+    n = len(pool.judgements.doc_ids)
+    columns = pool.watched_column[:n]
+    found = columns >= 0
+    if not found.any() or not settings:
+        return
+    gentlest = min(settings, key=lambda setting: setting.decay_lambda)
+    if not gentlest.decay_lambda:
+        return
+    left = pool.decay_under(gentlest)[pool.watched_query[:n][found], columns[found]]
+    median = float(np.median(left))
+    if median < _BURIED:
+        warnings.warn(
+            f"decay buries what is looked for: with a half-life of "
+            f"{half_life_days(gentlest.decay_lambda):.3g} days, the longest of this sweep, the "
+            f"median relevant entry keeps {median:.2g} of its relevance. Try longer ones, or "
+            "decay_lambda=0",
+            BuryingDecayWarning,
+            stacklevel=stacklevel,
+        )

@@ -1,0 +1,197 @@
+"""What the documentation shows works: every block of code on every page, and in the README.
+
+- `python` is run; the blocks of a page share their names, and a folder to work in.
+- `bash` is run there too, `sh` is checked without being run: that the command and its options
+  exist, that extras and make targets do. Of other programs only the name is checked.
+- `text` is what the block above it prints; `...` stands for anything.
+- `toml` is an experiment, a session or settings, and is read as such. A first line `# name.toml`
+  puts it into the folder under that name.
+"""
+
+from __future__ import annotations
+
+import doctest
+import io
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from sybil import Document, Example
+from sybil.evaluators.python import PythonEvaluator
+from sybil.parsers.markdown import CodeBlockParser
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import nousmem as nm
+from nousmem.cli.app import app
+from nousmem.cli.settings import read_settings
+from nousmem.evaluation.experiments import read_experiment
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROGRAMS = ("cd", "claude", "dask", "export", "git", "jupyter", "mkdocs", "nbstripout", "pytest")
+PRINTED = "__printed__"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder, as wide as a terminal, with the corpora read once for all pages."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(nm, "load_corpus", _loaded)
+    monkeypatch.setattr("nousmem.cli.sweep.load_corpus", _loaded)
+    monkeypatch.setattr("nousmem.cli.load.load_corpus", _loaded)
+    return tmp_path
+
+
+@cache
+def _loaded(name: str, **options: Any) -> nm.Corpus:
+    from nousmem.corpora import load_corpus
+
+    return load_corpus(name, **options)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_its_blocks_work(page: Path) -> None:
+    for example in examples(page):
+        example.evaluate()
+
+
+def test_every_block_says_what_it_is() -> None:
+    for page in PAGES:
+        for fence in re.findall(r"^ *```(.*)\n(?:.*\n)*? *```$", page.read_text(), re.MULTILINE):
+            assert fence in EVALUATORS, f"{page.relative_to(ROOT)}: a block of {fence!r}"
+
+
+def test_a_broken_block_is_noticed(tmp_path: Path) -> None:
+    broken = {
+        "python": "nm.Scoring()",
+        "text": "what nothing printed",
+        "sh": "nousmem sweep assistant-year --no-such-option",
+        "bash": "nousmem search sqlite:nowhere.db anything",
+        "toml": '[corpus]\nname = "assistant-year"\n[grid]\nno_such_parameter = [1]',
+    }
+    for language, source in broken.items():
+        page = tmp_path / f"{language}.md"
+        page.write_text(f"```{language}\n{source}\n```\n")
+        (example,) = examples(page)
+        with pytest.raises((AssertionError, NameError, nm.NousmemError)):
+            example.evaluate()
+
+
+def examples(page: Path) -> Iterator[Example]:
+    """Yield the blocks of a page, in their order."""
+    parsers = [
+        CodeBlockParser(language=language, evaluator=evaluator)
+        for language, evaluator in EVALUATORS.items()
+    ]
+    return Document.parse(str(page), *parsers).examples()
+
+
+def run_python(example: Example) -> None:
+    """Run a block, and keep what it prints."""
+    example.namespace.setdefault("__name__", "page")
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        PythonEvaluator()(example)
+    example.namespace[PRINTED] = printed.getvalue()
+
+
+def compare_text(example: Example) -> None:
+    """Compare a block with what the one above it printed."""
+    wanted, found = str(example.parsed), example.namespace.pop(PRINTED, "")
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    same = doctest.OutputChecker().check_output(wanted, found, flags)
+    where = f"{example.path}, line {example.line}"
+    assert same, f"{where}: the page says\n{wanted}\nand this was printed:\n{found}"
+
+
+def check_shell(example: Example) -> None:
+    """Check that what is called exists."""
+    for words in commands(str(example.parsed)):
+        check_command(words)
+
+
+def run_shell(example: Example) -> None:
+    """Run the commands of nousmem, and keep what they print."""
+    printed: list[str] = []
+    for words in commands(str(example.parsed)):
+        check_command(words)
+        assert words[0] == "nousmem", f"{words[0]} is not run: make it a block of sh"
+        result = CliRunner().invoke(app, words[1:])
+        if result.exception is not None:
+            raise result.exception
+        printed.append(result.stdout)
+    example.namespace[PRINTED] = "".join(printed)
+
+
+def commands(source: str) -> Iterator[list[str]]:
+    """Yield the words of each command; comments and settings of the environment left out."""
+    for line in source.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        while words and re.fullmatch(r"[A-Z_0-9]+=.*", words[0]):
+            words.pop(0)
+        if words:
+            yield words
+
+
+def check_command(words: list[str]) -> None:
+    """Fail unless the program, and of our own its command and options, exist."""
+    program, *rest = words
+    if program == "nousmem":
+        command: Any = get_command(app)
+        with command.make_context("nousmem", [], resilient_parsing=True) as context:
+            name = program
+            while hasattr(command, "resolve_command"):
+                name, command, rest = command.resolve_command(context, rest)
+            try:
+                command.make_context(name, rest, parent=context)
+            except Exception as error:
+                raise AssertionError(f"{shlex.join(words)}: {error}") from error
+    elif program == "make":
+        for target in (one for one in rest if "=" not in one):
+            rule = rf"^{target}:"
+            assert re.search(rule, (ROOT / "Makefile").read_text(), re.MULTILINE), target
+    elif program == "pip":
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        for extra in re.findall(r"nousmem\[([\w,]+)\]", " ".join(rest)):
+            assert set(extra.split(",")) <= set(project["optional-dependencies"]), extra
+    else:
+        assert program in PROGRAMS, f"what is {program}?"
+
+
+def read_toml(example: Example) -> None:
+    """Read a file as what it is."""
+    source = str(example.parsed)
+    document = tomllib.loads(source)
+    named = re.match(r"# (\S+\.toml)\n", source)
+    file = Path(named[1] if named else "page.toml")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(source)
+    if "corpus" in document:
+        read_experiment(file)
+    elif "turns" in document:
+        from nousmem.agent.sessions import read_session
+
+        read_session(file)
+    elif "scoring" in document:
+        read_settings(file)
+
+
+EVALUATORS: dict[str, Callable[[Example], None]] = {
+    "python": run_python,
+    "text": compare_text,
+    "sh": check_shell,
+    "bash": run_shell,
+    "toml": read_toml,
+    "json": lambda example: json.loads(str(example.parsed)) and None,
+    "yaml": lambda example: yaml.safe_load(str(example.parsed)) and None,
+}
