@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import html
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from nousmem.agent.sessions.transcript import CandidateRecord, Transcript
-from nousmem.errors import MissingDependency, SessionError
-from nousmem.viz.session_view import SessionView, session_view, visible
+from nousmem.errors import SessionError
+from nousmem.viz.pages import page_template
+from nousmem.viz.session_view import SessionView, session_view
 
 __all__ = ["SessionFrame", "session_page", "write_session_page"]
 
@@ -28,10 +28,9 @@ def session_page(transcripts: Mapping[str, Transcript] | Sequence[Transcript]) -
         transcripts: As `session_view` takes them.
 
     Raises:
-        MissingDependency: jinja2 is not installed.
         SessionError: they are not of one session.
     """
-    return _template().render(
+    return page_template(_TEMPLATE).render(
         view=session_view(transcripts), parts=_parts, scorings=_scorings, as_json=_as_json
     )
 
@@ -74,27 +73,6 @@ class SessionFrame:
             f'<iframe sandbox srcdoc="{html.escape(self._page)}" width="100%" '
             f'height="{self._height}" style="border: 1px solid #888"></iframe>'
         )
-
-
-def _template() -> Any:
-    try:
-        jinja2: Any = importlib.import_module("jinja2")
-    except ModuleNotFoundError as error:
-        raise MissingDependency("jinja2", extra="notebooks", purpose="a session page") from error
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("nousmem.viz"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_finalized,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(_TEMPLATE)
-
-
-def _finalized(value: Any) -> Any:
-    """Spell out what does not show; what is marked as HTML is the template's own."""
-    return value if hasattr(value, "__html__") else visible(value)
 
 
 def _as_json(value: Any) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from nousmem.agent.sessions.ratings import SAME, Rating, RatingFile, summarise_ratings
 from nousmem.agent.sessions.transcript import Transcript
 from nousmem.errors import InvalidParameter, MissingDependency, SessionError
-from nousmem.viz.session_view import SessionView, TurnCell, TurnView, session_view, visible
+from nousmem.viz.pages import visible
+from nousmem.viz.session_view import SessionView, TurnCell, TurnView, session_view
 
 if TYPE_CHECKING:
     import pandas as pd

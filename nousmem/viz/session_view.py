@@ -15,9 +15,7 @@ from nousmem.agent.sessions.transcript import (
 )
 from nousmem.errors import SessionError
 
-__all__ = ["SessionView", "TurnCell", "TurnView", "session_view", "visible"]
-
-_JOINERS = "\u200c\u200d"  # part of the spelling of emoji and of Indic and Persian words
+__all__ = ["SessionView", "TurnCell", "TurnView", "session_view"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +136,6 @@ def session_view(transcripts: Mapping[str, Transcript] | Sequence[Transcript]) -
         for number, records in enumerate(zip(*columns, strict=True), 1)
     )
     return SessionView(given, turns)
-
-
-def visible(text: object) -> str:
-    """Return a text in which what does not show, or turns its surroundings round, is spelled out.
-
-    Line breaks and tabs stay as they are.
-    """
-    return "".join(
-        c if c.isprintable() or c in "\n\t" or c in _JOINERS else f"\\u{ord(c):04x}"
-        for c in str(text)
-    )
 
 
 def _turn(

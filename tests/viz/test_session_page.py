@@ -11,8 +11,9 @@ import pytest
 import nousmem as nm
 from nousmem.agent.sessions import Transcript, parse_session, run_session
 from nousmem.errors import SessionError
+from nousmem.viz.pages import visible
 from nousmem.viz.session_page import session_page, write_session_page
-from nousmem.viz.session_view import session_view, visible
+from nousmem.viz.session_view import session_view
 
 HOSTILE = (
     "</li></bdi></script><script>alert(1)</script><img src=x onerror=alert(2)> "

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any, Final
 
-from nousmem.errors import MissingDependency
 from nousmem.evaluation.experiments import ExperimentResult, read_result
+from nousmem.viz.pages import page_template
 from nousmem.viz.report.sections import sections_of, summary
 
 __all__ = ["report_page", "write_report"]
@@ -26,22 +25,9 @@ def report_page(result: ExperimentResult, *, manifest: dict[str, Any] | None = N
         result: What was measured.
         manifest: What varies from run to run: versions, commit, seconds.
 
-    Raises:
-        MissingDependency: jinja2 is not installed.
     """
-    try:
-        jinja2: Any = importlib.import_module("jinja2")
-    except ModuleNotFoundError as error:
-        raise MissingDependency("jinja2", extra="notebooks", purpose="a report") from error
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("nousmem.viz"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     experiment = result.experiment
-    return environment.get_template(_TEMPLATE).render(
+    return page_template(_TEMPLATE).render(
         title=experiment.title,
         experiment=experiment,
         n_settings=len(result.conditions[0].measured.settings),
@@ -63,7 +49,6 @@ def write_report(folder: str | Path, path: str | Path | None = None) -> Path:
 
     Raises:
         ExperimentError: it is no finished result folder.
-        MissingDependency: jinja2 is not installed.
     """
     place = Path(folder)
     result = read_result(place)
