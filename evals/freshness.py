@@ -137,13 +137,6 @@ def outdating(pool: CandidatePool, similar: float, ratio: float) -> tuple[Floats
     return relevance, (similarity >= similar) & near, similarity
 
 
-def by_gap(pool: CandidatePool, rate: float, similar: float, ratio: float) -> Floats:
-    """Decay, per hour of the gap to the newest candidate that outdates the entry."""
-    relevance, outdates, _ = outdating(pool, similar, ratio)
-    gaps = (pool.created[:, np.newaxis, :] - pool.created[:, :, np.newaxis]) / 3600
-    return relevance * np.exp(-rate * np.where(outdates, gaps, 0.0).max(axis=2))
-
-
 def by_similarity(pool: CandidatePool, penalty: float, similar: float, ratio: float) -> Floats:
     """Penalise by the similarity of what outdates the entry."""
     relevance, outdates, similarity = outdating(pool, similar, ratio)
@@ -190,6 +183,13 @@ def families() -> dict[str, list[Setting]]:
         "decay with a floor": grid(
             decay_lambda=[1e-5, 1e-4, 1e-3, 1e-2], decay_floor=[0.5, 0.8, 0.9, 0.95]
         ),
+        "decay by importance": grid(decay_lambda=RATES, decay_importance=[0.5, 0.9]),
+        "decay by the gap": grid(
+            update_lambda=np.geomspace(1e-6, 1e-2, 9).tolist(),
+            update_similarity=[0.2, 0.3],
+            update_ratio=RATIOS[60][2:],
+            update_depth=[0, 10],
+        ),
         "penalty": penalty,
         "penalty among the first 5 or 10": in_front,
         "takeover, rrf_k 60": takeovers(60),
@@ -202,7 +202,6 @@ def families() -> dict[str, list[Setting]]:
             *takeovers(20),
             *takeovers(10),
         ],
-        "tried: decay by the gap": tried(by_gap, np.geomspace(1e-6, 1e-2, 9).tolist()),
         "tried: penalty by similarity": tried(by_similarity, [0.05, 0.1, 0.15, 0.2, 0.3]),
         "tried: penalty for each": tried(by_count, [0.01, 0.02, 0.03, 0.05, 0.1]),
     }

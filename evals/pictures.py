@@ -13,8 +13,9 @@ RESULTS = HERE / "results"
 
 
 def conversations() -> pd.DataFrame:
-    """Return a half-life and curve a row: LoCoMo's recall beside LongMemEval's freshness."""
+    """Return a half-life and curve a row, by ranks: LoCoMo's recall, LongMemEval's freshness."""
     table = pd.read_csv(RESULTS / "decay-trade-off.csv")
+    table = table[table["fusion"] == "rrf"]
     keys = ["decay_curve", "half_life_days"]
     both = (table[table["corpus"] == name].set_index(keys) for name in ("locomo", "longmemeval"))
     locomo, longmemeval = (part[~part.index.duplicated()] for part in both)
