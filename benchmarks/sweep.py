@@ -3,6 +3,7 @@
 All do the same work on the same candidates: rank every query under a setting, and average three
 measures. ranx and ir_measures (pytrec_eval) are called once for each setting, with dictionaries
 that are made beforehand; ranx makes its Run of them, and is timed with and without that.
+PyTerrier measures through ir_measures, on data frames, so it is not a measure of its own.
 
 Two pools: 2,000 queries of 60 candidates drawn at random; and LoCoMo where NOUSMEM_DATA names a
 folder that has it, else assistant-year. Other work on the machine disturbs all, so each figure is

@@ -70,10 +70,12 @@ def _section(result: ExperimentResult, at: int, name: str, one: MeasuredConditio
     compared = result.compared(at)
     best = measured.best(tune)
     leaderboard = measured.leaderboard(tune, top=_TOP, seed=result.experiment.seed)
+    # The same in every row, and told elsewhere.
+    counts = [name for name in leaderboard.columns if str(name).startswith("n_")]
     tables = [
         Table.of(
             f"The best settings by {tune}; difference to the baseline with its 95 % interval",
-            _with_intervals(leaderboard.drop(columns="n_queries")),
+            _with_intervals(leaderboard.drop(columns=counts)),
         ),
         Table.of(
             "The best setting against the baseline, on the queries it was chosen on",
@@ -224,7 +226,7 @@ def shown(value: Any) -> str:
         return "off" if math.isinf(value) else ""
     if value.is_integer() and abs(value) < 1e6:
         return f"{int(value):,}"
-    return f"{value:.4f}" if 0.001 <= abs(value) < 1000 else f"{value:.4g}"
+    return f"{value:.4f}" if 0.00005 <= abs(value) < 1000 else f"{value:.4g}"
 
 
 def summary(result: ExperimentResult) -> Table:
