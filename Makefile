@@ -15,6 +15,7 @@ demo: $(READY)
 	$(BIN)/nousmem demo --out out
 
 test: lint $(READY)
+	sh tests/browser/install_chromium.sh
 	$(BIN)/pytest --numprocesses 2 --dist loadfile tests
 	$(BIN)/pytest --numprocesses 2 --nbmake --nbmake-timeout=300 notebooks
 	$(BIN)/nousmem gate evals/gate.toml --baseline evals/baselines/gate.json

@@ -15,6 +15,7 @@ from nousmem.errors import MissingDependency, NousmemError
 from nousmem.evaluation.judgement_file import LEVELS
 from nousmem.evaluation.labelling import LabelCandidate, LabelSession
 from nousmem.viz.explorer.theme import STYLE
+from nousmem.viz.explorer.toolkit import displayed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +114,7 @@ class LabellingTable:
         self._show("")
 
     def _ipython_display_(self) -> None:
-        importlib.import_module("IPython.display").display(self.widget)
+        displayed(self.widget)
 
     def _connect(self) -> None:
         self.keys.observe(self._typed, "value")

@@ -194,7 +194,7 @@ def test_it_is_displayed_as_its_widget(table: LabellingTable, monkeypatch) -> No
     displayed = []
     monkeypatch.setattr("IPython.display.display", displayed.append)
     table._ipython_display_()
-    assert displayed == [table.widget]
+    assert displayed[0] is table.widget
 
 
 def test_without_ipywidgets(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,8 @@ class RankingExplorer:
             or store, words to narrow the list of queries by, that list, a question of one's own,
             whose memories, the instant (UTC), how many hits.
         explained: The choice of the hit that is taken apart.
-        reset, code: The buttons that go back to the baseline, and that show the settings as code.
+        more, reset, code: The buttons that show the other settings, that go back to the baseline,
+            and that show the settings as code.
 
     Raises:
         MissingDependency: ipywidgets is not installed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
@@ -242,16 +242,3 @@ class _RememberedQueries:
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
         return np.stack([self._vectors[text] for text in texts])
-
-
-def asked(query: Query, *, pool: int, part: str, **changes: Any) -> Ask:
-    """Return a corpus's query as it was asked, with changes."""
-    own = Ask(
-        text=query.text,
-        scope=query.scope,
-        now=query.now,
-        as_of=query.as_of,
-        pool=pool,
-        part=part,
-    )
-    return replace(own, **changes)

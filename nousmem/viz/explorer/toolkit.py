@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, Final
 
 from nousmem.errors import MissingDependency
 from nousmem.scoring import Scoring
@@ -13,6 +13,35 @@ from nousmem.viz.explorer.controls import Control
 from nousmem.viz.explorer.theme import STYLE
 
 __all__ = ["code_boxes", "control_widget", "displayed", "fill_code", "load_widgets", "page"]
+
+_MEND_OUTPUT: Final = """
+setTimeout(() => {  // the output is put into the page after this has run
+  const area = element.closest(".jp-OutputArea");
+  if (area && !area.dataset.keepsKeys) {
+    area.dataset.keepsKeys = "yes";
+    area.addEventListener("keydown", (event) => {
+      const command = event.ctrlKey || event.metaKey || event.altKey;
+      const run = event.shiftKey && event.key === "Enter";
+      if (!command && !run && event.target.closest("select, input, button, [role=slider]")) {
+        event.stopPropagation();
+      }
+    });
+    const name = (event) => {
+      const handle = event.target.closest("[role=slider]");
+      const box = handle && handle.closest(".widget-slider");
+      if (box) {
+        handle.setAttribute("aria-label", box.querySelector(".widget-label").innerText);
+        handle.setAttribute("aria-valuetext", box.querySelector(".widget-readout").innerText);
+      }
+    };
+    area.addEventListener("focusin", name);
+    area.addEventListener("keyup", name);
+  }
+}, 100);
+"""
+"""JupyterLab takes plain keys for its own commands, even those pressed in a list: the arrows go
+to another cell, "x" cuts this one. And ipywidgets' sliders tell a screen reader neither their name
+nor the text of their value. Where there is no JupyterLab, nothing happens."""
 
 
 def load_widgets() -> Any:
@@ -51,8 +80,10 @@ def page(*parts: Any) -> Any:
 
 
 def displayed(widget: Any) -> None:
-    """Show a widget as the output of a notebook's cell."""
-    importlib.import_module("IPython.display").display(widget)
+    """Show a widget as the output of a notebook's cell, its keys and its sliders' names mended."""
+    display: Any = importlib.import_module("IPython.display")
+    display.display(widget)
+    display.display(display.Javascript(_MEND_OUTPUT))
 
 
 def code_boxes() -> tuple[Any, Any, Any, Any]:
