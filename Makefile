@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 BENCH_READY := .venv/bench-ready
+DOCS_READY := .venv/docs-ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 export HF_HUB_OFFLINE := 1
@@ -41,6 +42,9 @@ evals: $(READY)
 html: $(READY)
 	$(BIN)/jupyter nbconvert --execute --to html --output-dir out/notebooks notebooks/*.ipynb
 
+docs: $(DOCS_READY)
+	$(BIN)/mkdocs build --strict
+
 lab: $(READY)
 	$(BIN)/jupyter lab notebooks
 
@@ -56,6 +60,10 @@ $(READY): pyproject.toml constraints.txt
 
 $(BENCH_READY): $(READY)
 	$(PIP) --editable '.[bench]'
+	touch $@
+
+$(DOCS_READY): $(READY)
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 clean:

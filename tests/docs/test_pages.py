@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import io
 import json
 import re
@@ -63,6 +64,21 @@ def _loaded(name: str, **options: Any) -> nm.Corpus:
 def test_its_blocks_work(page: Path) -> None:
     for example in examples(page):
         example.evaluate()
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_the_files_it_links_to_exist(name: str) -> None:
+    """MkDocs checks the links of the other pages."""
+    links = re.findall(r"\]\(([^)#:]+)[^)]*\)", (ROOT / name).read_text())
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
+
+
+def test_the_reference_names_what_there_is() -> None:
+    for page in (ROOT / "docs" / "api").glob("*.md"):
+        for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE):
+            assert importlib.import_module(name).__all__
 
 
 def test_every_block_says_what_it_is() -> None:
@@ -193,5 +209,6 @@ EVALUATORS: dict[str, Callable[[Example], None]] = {
     "bash": run_shell,
     "toml": read_toml,
     "json": lambda example: json.loads(str(example.parsed)) and None,
+    "bibtex": lambda example: None,
     "yaml": lambda example: yaml.safe_load(str(example.parsed)) and None,
 }
