@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nousmem.corpora.files import PathLike
 from nousmem.corpora.tables import Row
-from nousmem.errors import MissingDependency, NousmemError
+from nousmem.errors import NousmemError
 from nousmem.evaluation.judgement_file import LEVELS
 from nousmem.evaluation.labelling import LabelCandidate, LabelSession
 from nousmem.viz.explorer.theme import STYLE
 from nousmem.viz.explorer.toolkit import displayed
+from nousmem.viz.widgets import load_widgets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ class LabellingTable:
         *,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        widgets = _ipywidgets()
+        widgets = load_widgets("labelling in a notebook")
         self.session = LabelSession(pool, path, clock=clock)
         self._shown = next(iter(self.session.query_ids()), "")
         self._busy = False
@@ -211,12 +211,3 @@ def _line(one: LabelCandidate, session: LabelSession, *, here: bool) -> str:
         f"<div class='nmx'>{pointer}{html.escape(one.content)}"
         f"<br><small>{' · '.join(marks)}</small></div>"
     )
-
-
-def _ipywidgets() -> Any:
-    try:
-        return importlib.import_module("ipywidgets")
-    except ModuleNotFoundError as error:
-        raise MissingDependency(
-            "ipywidgets", extra="notebooks", purpose="labelling in a notebook"
-        ) from error

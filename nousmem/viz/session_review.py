@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nousmem.agent.sessions.ratings import SAME, Rating, RatingFile, summarise_ratings
 from nousmem.agent.sessions.transcript import Transcript
-from nousmem.errors import InvalidParameter, MissingDependency, SessionError
+from nousmem.errors import InvalidParameter, SessionError
 from nousmem.viz.pages import visible
 from nousmem.viz.session_view import SessionView, TurnCell, TurnView, session_view
+from nousmem.viz.widgets import load_widgets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +77,7 @@ class SessionReview:
                 f"two settings are compared, got {', '.join(map(repr, pair))}; "
                 f"name two of {', '.join(transcripts)}"
             )
-        widgets = _ipywidgets()
+        widgets = load_widgets("a review in a notebook")
         self.view: SessionView = session_view([transcripts[name] for name in pair])
         self.file = RatingFile(path)
         self._blind, self._rater = blind, rater
@@ -250,12 +251,3 @@ def _side(name: str, cell: TurnCell) -> str:
 
 def _escaped(text: str) -> str:
     return html.escape(visible(text))
-
-
-def _ipywidgets() -> Any:
-    try:
-        return importlib.import_module("ipywidgets")
-    except ModuleNotFoundError as error:
-        raise MissingDependency(
-            "ipywidgets", extra="notebooks", purpose="a review in a notebook"
-        ) from error

@@ -26,9 +26,9 @@ from nousmem.viz.explorer.toolkit import (
     control_widget,
     displayed,
     fill_code,
-    load_widgets,
     page,
 )
+from nousmem.viz.widgets import load_widgets
 
 __all__ = ["DecayDesigner"]
 
@@ -67,7 +67,7 @@ class DecayDesigner:
         baseline: Scoring | None = None,
         now: datetime | None = None,
     ) -> None:
-        load_widgets()
+        load_widgets("exploring in a notebook")
         self._memories = Memories.of(memories, now=now)
         self._start = scoring or Scoring()
         self._baseline = baseline or Scoring()
@@ -100,7 +100,7 @@ class DecayDesigner:
         displayed(self.widget)
 
     def _make_widgets(self) -> None:
-        widgets = load_widgets()
+        widgets = load_widgets("exploring in a notebook")
         self.controls = {name: control_widget(one) for name, one in self._described.items()}
         style = {"style": {"description_width": "90px"}, "layout": {"width": "98%"}}
         self.access = widgets.Dropdown(

@@ -6,7 +6,7 @@ from typing import Any
 
 from nousmem.viz.explorer.ranking_html import decay_in_words, explanation, row_choice
 from nousmem.viz.explorer.rankings import Ranking
-from nousmem.viz.explorer.toolkit import load_widgets
+from nousmem.viz.widgets import load_widgets
 
 __all__ = ["ExplainPanel"]
 
@@ -20,7 +20,7 @@ class ExplainPanel:
     """
 
     def __init__(self) -> None:
-        widgets = load_widgets()
+        widgets = load_widgets("exploring in a notebook")
         self.choice = widgets.Dropdown(
             description="Explain",
             style={"description_width": "70px"},

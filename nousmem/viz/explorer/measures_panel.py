@@ -12,7 +12,7 @@ from nousmem.viz.explorer.latest import LatestOnly
 from nousmem.viz.explorer.measures_html import standing_table
 from nousmem.viz.explorer.measuring import LiveMeasures, Standing
 from nousmem.viz.explorer.sources import Source
-from nousmem.viz.explorer.toolkit import load_widgets
+from nousmem.viz.widgets import load_widgets
 
 __all__ = ["MeasuresPanel"]
 
@@ -38,7 +38,7 @@ class MeasuresPanel:
     """
 
     def __init__(self, measures: Sequence[Measure], *, baseline: Scoring) -> None:
-        self.widget = load_widgets().HTML()
+        self.widget = load_widgets("exploring in a notebook").HTML()
         self.standing: Standing | None = None
         self._measures = measures
         self._baseline = baseline

@@ -28,9 +28,9 @@ from nousmem.viz.explorer.toolkit import (
     control_widget,
     displayed,
     fill_code,
-    load_widgets,
     page,
 )
+from nousmem.viz.widgets import load_widgets
 
 __all__ = ["RankingExplorer"]
 
@@ -92,7 +92,7 @@ class RankingExplorer:
         store: str = "sqlite",
         now: datetime | None = None,
     ) -> None:
-        load_widgets()
+        load_widgets("exploring in a notebook")
         self._sources = open_sources(corpus_or_store, embedder=embedder, store=store)
         self._baseline = baseline or Scoring()
         self._panel = MeasuresPanel(parse_measures(measures), baseline=self._baseline)
@@ -152,7 +152,7 @@ class RankingExplorer:
     # The widgets -------------------------------------------------------------------------------
 
     def _make_widgets(self, limit: int) -> None:
-        widgets = load_widgets()
+        widgets = load_widgets("exploring in a notebook")
         wide = {"description_width": "70px"}
 
         def full(kind: Any, **options: Any) -> Any:

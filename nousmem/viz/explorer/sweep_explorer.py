@@ -16,8 +16,9 @@ from nousmem.viz.explorer.measures_html import differences_table
 from nousmem.viz.explorer.ranking_html import shortened, side_by_side
 from nousmem.viz.explorer.sweep_grid import SweepGrid, spread
 from nousmem.viz.explorer.sweep_html import cell_colours, ranked_table, setting_line
-from nousmem.viz.explorer.toolkit import code_boxes, displayed, fill_code, load_widgets, page
+from nousmem.viz.explorer.toolkit import code_boxes, displayed, fill_code, page
 from nousmem.viz.plots.labels import parameter_label, share
+from nousmem.viz.widgets import load_widgets
 
 __all__ = ["SweepExplorer"]
 
@@ -58,7 +59,7 @@ class SweepExplorer:
     def __init__(
         self, swept: SweepResult, *, measure: str | None = None, baseline: int | None = None
     ) -> None:
-        load_widgets()
+        load_widgets("exploring in a notebook")
         self.grid = SweepGrid(swept, baseline=baseline)
         first = str(swept.measures[0]) if measure is None else measure
         self.grid.means(first)  # refuses a measure that is not there
@@ -88,7 +89,7 @@ class SweepExplorer:
         displayed(self.widget)
 
     def _make_widgets(self, measure: str) -> None:
-        widgets = load_widgets()
+        widgets = load_widgets("exploring in a notebook")
         style = {"description_width": "100px"}
         # The longest axis across, the next down; decay first, since it is what a sweep is for.
         axes = sorted(
@@ -266,7 +267,7 @@ class SweepExplorer:
         self._show_code()
 
     def _draw_cells(self) -> None:
-        widgets = load_widgets()
+        widgets = load_widgets("exploring in a notebook")
         means = self.grid.means(self.measure.value)
         x, y = self.grid.axes[self.x.value], self.grid.axes.get(self.y.value or "")
         shown = self._settings[self._settings >= 0]
@@ -311,7 +312,7 @@ class SweepExplorer:
         if self._shape == shape:
             return
         self._shape = shape
-        widgets = load_widgets()
+        widgets = load_widgets("exploring in a notebook")
         x, y = self.grid.axes[self.x.value], self.grid.axes.get(self.y.value or "")
 
         def heading(text: str) -> Any:

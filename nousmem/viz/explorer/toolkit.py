@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-from nousmem.errors import MissingDependency
 from nousmem.scoring import Scoring
 from nousmem.search import MIN_POOL
 from nousmem.viz.explorer.as_code import as_python, as_toml
 from nousmem.viz.explorer.controls import Control
 from nousmem.viz.explorer.theme import STYLE
+from nousmem.viz.widgets import load_widgets
 
-__all__ = ["code_boxes", "control_widget", "displayed", "fill_code", "load_widgets", "page"]
+__all__ = ["code_boxes", "control_widget", "displayed", "fill_code", "page"]
 
 _MEND_OUTPUT: Final = """
 setTimeout(() => {  // the output is put into the page after this has run
@@ -44,23 +44,9 @@ to another cell, "x" cuts this one. And ipywidgets' sliders tell a screen reader
 nor the text of their value. Where there is no JupyterLab, nothing happens."""
 
 
-def load_widgets() -> Any:
-    """Return the module ipywidgets.
-
-    Raises:
-        MissingDependency: it is not installed.
-    """
-    try:
-        return importlib.import_module("ipywidgets")
-    except ModuleNotFoundError as error:
-        raise MissingDependency(
-            "ipywidgets", extra="notebooks", purpose="exploring in a notebook"
-        ) from error
-
-
 def control_widget(control: Control) -> Any:
     """Return a slider over a control's steps, or a list where they are names."""
-    widgets = load_widgets()
+    widgets = load_widgets("exploring in a notebook")
     kind = widgets.SelectionSlider if control.ordered else widgets.Dropdown
     return kind(
         options=[text for text, _ in control.steps],
@@ -74,7 +60,7 @@ def control_widget(control: Control) -> Any:
 
 def page(*parts: Any) -> Any:
     """Return the parts under each other, with the style sheet ahead of them."""
-    widgets = load_widgets()
+    widgets = load_widgets("exploring in a notebook")
     sheet = widgets.HTML(STYLE, layout={"height": "0", "margin": "0", "overflow": "hidden"})
     return widgets.VBox([sheet, *parts])
 
@@ -88,7 +74,7 @@ def displayed(widget: Any) -> None:
 
 def code_boxes() -> tuple[Any, Any, Any, Any]:
     """Return a button that shows settings as code, the hidden row of boxes, and the two boxes."""
-    widgets = load_widgets()
+    widgets = load_widgets("exploring in a notebook")
     button = widgets.ToggleButton(
         description="Settings as code",
         tooltip="Show the settings as Python and as TOML",
