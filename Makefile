@@ -43,10 +43,10 @@ html: $(READY)
 	$(BIN)/jupyter nbconvert --execute --to html --output-dir out/notebooks notebooks/*.ipynb
 
 docs: $(DOCS_READY)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lab: $(READY)
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/nousmem lab notebooks
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/sweep.py

@@ -14,6 +14,7 @@ from nousmem.cli import (
     corpora,
     demo,
     gate,
+    lab,
     label,
     load,
     mcp,
@@ -45,6 +46,7 @@ app.command("sweep")(sweep.sweep)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("gate")(gate.gate)
+app.command("lab")(lab.lab)
 app.command("check")(upkeep.check)
 app.command("export")(upkeep.export)
 app.command("import")(upkeep.import_)

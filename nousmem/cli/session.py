@@ -38,7 +38,7 @@ def session(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            help="A TOML file with a table [scoring], or the word default; several to compare."
+            help="A settings file (Scoring.to_toml writes one), or the word default; several compare."
         ),
     ] = None,
     embedder: Annotated[
