@@ -38,7 +38,7 @@ def session(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            help="A settings file (Scoring.to_toml writes one), or the word default; several compare."
+            help="A settings file (Scoring.to_toml writes one), or the word default; repeat it."
         ),
     ] = None,
     embedder: Annotated[

@@ -115,8 +115,8 @@ class Scoring:
     update_penalty: float = 0.0
     """Share of its relevance that an entry loses beside a newer candidate that is similar and
     about as relevant, 0 to 1 (`freshness`). With this, `update_takeover` and `update_lambda` at 0,
-    the other parameters named `update_` change nothing. Evergreen entries, and entries without vectors,
-    lose nothing."""
+    the other parameters named `update_` change nothing. Evergreen entries, and entries without
+    vectors, lose nothing."""
     update_takeover: float = 0.0
     """Share that the newer one takes over of what the older is ahead in relevance, 0 to 1."""
     update_lambda: float = 0.0

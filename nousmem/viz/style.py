@@ -9,8 +9,7 @@ so that matplotlib's global settings are never touched and hold no sway over the
 from __future__ import annotations
 
 import importlib
-import textwrap
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +34,9 @@ OTHER_SCRIPTS: Final = (
 )
 """Used for the characters that `FONT` lacks, where one of them is installed."""
 
+GENERIC: Final = "sans-serif"
+"""What a browser takes where it has none of them."""
+
 INK: Final = "#1f1f1f"
 MUTED: Final = "#5f5f5f"
 GRID: Final = "#dcdcdc"
@@ -50,6 +52,7 @@ SMALL: Final = 8.0
 
 SETTINGS: Final[dict[str, Any]] = {
     "font.family": [FONT],
+    "font.sans-serif": [FONT],
     "font.size": TEXT_SIZE,
     "text.color": INK,
     "text.parse_math": False,  # a memory that says "$5 or $6" is not a formula
@@ -76,7 +79,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "path.sketch": None,
     "path.effects": [],
     "svg.hashsalt": "nousmem",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text stays text: it can be searched, copied and read out
     "pdf.fonttype": 42,  # text stays text in the PDF, as publishers ask
     "ps.fonttype": 42,
     "savefig.facecolor": "auto",
@@ -98,14 +101,15 @@ def drawing(ax: Any, *, size: tuple[float, float]) -> Generator[Any, None, None]
     """
     try:
         mpl: Any = importlib.import_module("matplotlib")
-        # Loaded ahead of the style: a notebook's backend changes settings when it starts.
         plt: Any = importlib.import_module("matplotlib.pyplot")
+        # A notebook's backend changes settings when it starts, which is with the first drawing. In
+        # the style's context they would be undone, and no later figure would be shown.
+        plt.draw_if_interactive()
     except ImportError:
         raise MissingDependency(
             "matplotlib", extra="notebooks", purpose="drawing a picture"
         ) from None
-    fonts = [FONT, *_installed(OTHER_SCRIPTS)]
-    with mpl.rc_context({**SETTINGS, "font.family": fonts}):
+    with mpl.rc_context({**SETTINGS, "font.family": families()}):
         if ax is not None:
             yield ax
             return
@@ -127,9 +131,10 @@ def dress(ax: Any, *, grid: str | None = None, ticks: bool = True) -> None:
         ticks: Draw tick marks.
     """
     ax.set_facecolor(PAPER)
+    fonts = families()
     for axis in (ax.xaxis, ax.yaxis):
         # Made with the Axes, so maybe under the caller's own style.
-        axis.label.set(color=INK, fontsize=TEXT_SIZE, fontfamily=FONT, parse_math=False)
+        axis.label.set(color=INK, fontsize=TEXT_SIZE, fontfamily=fonts, parse_math=False)
     for side, spine in ax.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(INK)
@@ -140,7 +145,7 @@ def dress(ax: Any, *, grid: str | None = None, ticks: bool = True) -> None:
         color=INK,
         labelcolor=INK,
         labelsize=SMALL,
-        labelfontfamily=FONT,
+        labelfontfamily=fonts,
         direction="out",
         width=0.8,
         length=3.5 if ticks else 0,
@@ -152,40 +157,12 @@ def dress(ax: Any, *, grid: str | None = None, ticks: bool = True) -> None:
         ax.grid(visible=True, axis=grid, color=GRID, linewidth=0.7, linestyle="-")
 
 
-def headline(ax: Any, title: str, detail: str = "") -> None:
-    """Write a bold title over the Axes and, under it, a smaller line of detail, at the left."""
-    inches = ax.get_window_extent().width / ax.get_figure(root=True).dpi
-    lines = textwrap.wrap(detail, max(30, int(inches / 0.064)))
-    ax.set_title(
-        title,
-        loc="left",
-        pad=6.0 + 11.5 * len(lines),
-        color=INK,
-        fontsize=TEXT_SIZE + 1.5,
-        fontweight="bold",
-        fontfamily=FONT,
-        parse_math=False,
-    )
-    if lines:
-        ax.annotate(
-            "\n".join(lines),
-            xy=(0, 1),
-            xycoords="axes fraction",
-            xytext=(0, 5),
-            textcoords="offset points",
-            va="bottom",
-            fontsize=SMALL,
-            color=MUTED,
-            annotation_clip=False,
-        )
-
-
 def name_ticks(axis: Any, places: Iterable[float], texts: Iterable[str]) -> None:
     """Put these texts, taken literally, at these places of an axis."""
     axis.set_ticks(list(places), labels=[drawable(text) for text in texts])
-    families = [FONT, *_installed(OTHER_SCRIPTS)]
+    fonts = families()
     for label in axis.get_ticklabels():
-        label.set(parse_math=False, fontfamily=families)
+        label.set(parse_math=False, fontfamily=fonts)
 
 
 def share_ticks(axis: Any, *, signed: bool = False) -> None:
@@ -200,30 +177,6 @@ def share_ticks(axis: Any, *, signed: bool = False) -> None:
         return written.replace("0.", ".", 1) if abs(value) < 1 else written
 
     axis.set_major_formatter(text)
-
-
-def beside(ax: Any, text: str, *, y: float, points: float, colour: str = INK) -> None:
-    """Write text at the right of the Axes, at the height of `y`.
-
-    Args:
-        ax: The Axes.
-        text: What to write.
-        y: Height, in data.
-        points: Where the text ends, in points from the Axes' right edge.
-        colour: Of the text.
-    """
-    ax.annotate(
-        text,
-        xy=(1, y),
-        xycoords=ax.get_yaxis_transform(),
-        xytext=(points, 0),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-        fontsize=SMALL,
-        color=colour,
-        annotation_clip=False,
-    )
 
 
 def look(index: int) -> dict[str, Any]:
@@ -241,9 +194,27 @@ def ink_on(colour: tuple[float, ...]) -> str:
 
     Source: relative luminance and contrast ratio of WCAG 2.1.
     """
+    return "#000000" if (luminance(colour) + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff"
+
+
+def ink_of(colour: str) -> str:
+    """Return the colour, darkened until letters of it have a contrast of 4.5 on white.
+
+    Source: WCAG 2.1, success criterion 1.4.3.
+    """
+    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    while 1.05 / (luminance([part / 255 for part in parts]) + 0.05) < 4.5:
+        parts = [int(part * 0.97) for part in parts]
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+def luminance(colour: Sequence[float]) -> float:
+    """Return the relative luminance, 0 to 1, of an sRGB colour with parts from 0 to 1.
+
+    Source: WCAG 2.1.
+    """
     parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
-    luminance = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-    return "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff"
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
 def drawable(text: str) -> str:
@@ -292,3 +263,8 @@ def _installed(families: tuple[str, ...]) -> list[str]:
     font_manager: Any = importlib.import_module("matplotlib.font_manager")
     names = {font.name for font in font_manager.fontManager.ttflist}
     return [family for family in families if family in names]
+
+
+def families() -> list[str]:
+    """Return the fonts of all text, the first that has a character drawing it."""
+    return [FONT, *_installed(OTHER_SCRIPTS), GENERIC]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
-from nousmem.scoring import Scoring
+from nousmem.scoring import HOURS_PER_DAY, Scoring
 from nousmem.viz import style
-from nousmem.viz.plots import frames, labels
+from nousmem.viz.plots import frames, labels, layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +34,14 @@ TERMS: Final = (
     ("importance", style.PALETTE[6], "////"),
     ("recency", style.PALETTE[2], "...."),
 )
-LOST: Final = "lost to decay"
+TAKEN_OVER: Final = ("taken over from outdated", style.PALETTE[5], "\\\\\\\\")
+LOSSES: Final = (
+    ("lost to decay", style.PALETTE[0], "xxx"),
+    ("lost to an update", style.PALETTE[1], "|||"),
+)
 WIDEST: Final = 46
+WIDEST_IN_A_COLUMN: Final = 18
+"""Letters of a memory's content."""
 
 
 def score_parts(
@@ -48,8 +54,10 @@ def score_parts(
 ) -> Axes:
     """Draw one ranking as stacked bars, rank 1 at the top: each term's contribution to the score.
 
-    Relevance contributes w_relevance · relevance · freshness · decay. What decay took from it,
-    w_relevance · relevance · freshness · (1 - decay), is drawn as an empty bar behind the others.
+    Relevance contributes w_relevance · relevance · freshness · decay; the part that an update
+    has taken over from what it outdates (freshness above 1) is paler. What decay took,
+    w_relevance · relevance · freshness · (1 - decay), and before it what updates took,
+    w_relevance · relevance · (1 - freshness), are drawn as empty bars behind the others.
 
     Args:
         frame: `hits.to_frame()`, one row a hit. Columns: rank (int, from 1), doc_id, content
@@ -74,43 +82,52 @@ def score_parts(
     rows = frames.require(frame, COLUMNS, source=source).sort_values("rank", kind="stable")
     rows = rows.reset_index(drop=True)
     in_force = _weights(scoring, weights)
-    parts, lost = _contributions(rows, in_force)
+    segments = _segments(rows, in_force)
     if isinstance(relevant, str):
         raise InvalidParameter(f"relevant must be several doc_ids, got the text {relevant!r}")
     stars = {str(doc_id) for doc_id in relevant or ()}
     with style.drawing(ax, size=(8.4, min(14.0, 1.5 + 0.36 * max(len(rows), 1)))) as canvas:
         style.dress(canvas, grid="x")
-        canvas.set_xlabel(f"score = {_formula(in_force)}")
+        narrow = layout.is_narrow(canvas)
+        marks = [str(doc_id) in stars for doc_id in rows["doc_id"].tolist()]
+        contents = [
+            _short(str(content), str(doc_id), WIDEST_IN_A_COLUMN if narrow else WIDEST)
+            for content, doc_id in zip(
+                rows["content"].tolist(), rows["doc_id"].tolist(), strict=True
+            )
+        ]
+        # Before the layout of its figure, a narrow Axes does not know what stands at its left.
+        width = layout.size(canvas)[0] - (0.06 * max(map(len, contents), default=0)) * narrow
+        formula = _formula(in_force, updates=any(s.of_updates for s in segments))
+        layout.name_axes(
+            canvas, f"score = {formula}", "" if narrow else "memory and rank", inches=width
+        )
         if rows.empty:
             canvas.set(xticks=[], yticks=[])
             canvas.text(0.5, 0.5, "no hits", ha="center", va="center", transform=canvas.transAxes)
             return canvas
-        _draw_bars(canvas, parts, lost, in_force)
-        marks = [str(doc_id) in stars for doc_id in rows["doc_id"].tolist()]
+        _draw_bars(canvas, segments, len(rows))
         texts = [
-            f"{'★ ' if mark else ''}{_short(str(content), str(doc_id))}  {rank}"
-            for mark, content, doc_id, rank in zip(
-                marks, *(rows[name].tolist() for name in ("content", "doc_id", "rank")), strict=True
-            )
+            f"{'★ ' if mark else ''}{content}  {rank}"
+            for mark, content, rank in zip(marks, contents, rows["rank"].tolist(), strict=True)
         ]
         style.name_ticks(canvas.yaxis, range(len(rows)), texts)
         for tick, mark in zip(canvas.get_yticklabels(), marks, strict=True):
             tick.set_fontweight("bold" if mark else "normal")
+        canvas.locator_params(axis="x", nbins=4 if narrow else 9)
         style.share_ticks(canvas.xaxis)
-        canvas.set_ylabel("memory and rank")
         canvas.tick_params(axis="y", length=0)
         canvas.set_ylim(len(rows) - 0.4, -0.6)
-        _figures(canvas, rows)
+        _figures(canvas, rows, ages=not narrow)
         found = f"★ relevant: {sum(marks)} of {len(stars)} in these {len(rows)} hits"
-        style.headline(canvas, "What each score is made of", found if stars else "")
-        canvas.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            bbox_transform=_below(canvas),
-            ncols=4,
-            columnspacing=1.6,
-            handlelength=2.2,
+        layout.headline(
+            canvas,
+            "What each score is made of",
+            found if stars else "",
+            inches=width,
+            lift=11.5 if narrow else 0,
         )
+        layout.place_legend(canvas, under=True)
         return canvas
 
 
@@ -131,18 +148,30 @@ def _weights(scoring: Scoring | None, weights: Sequence[float] | None) -> tuple[
     return three
 
 
-def _contributions(
-    rows: pd.DataFrame, weights: tuple[float, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return shape (3, hits): the terms' contributions; and (hits,): what decay took."""
+class _Segment(NamedTuple):
+    """A part of every bar."""
+
+    name: str
+    colour: str
+    hatch: str
+    lengths: NDArray[np.float64]
+    """Shape (hits,): in units of the score, with the sign of the term's weight."""
+    kept: bool
+    """Whether it is in the score; what is not is drawn empty."""
+    of_updates: bool = False
+
+
+def _segments(rows: pd.DataFrame, weights: tuple[float, ...]) -> list[_Segment]:
+    """Return what the bars are put together from, outwards from zero; nothing without a length."""
     relevance, decay, importance, recency, score = (
         frames.numbers(rows, name)
         for name in ("relevance", "decay", "importance", "recency", "score")
     )
+    fresh = np.ones_like(relevance)
     if "freshness" in rows.columns:
-        relevance = relevance * frames.numbers(rows, "freshness")
+        fresh = frames.numbers(rows, "freshness")
     full = weights[0] * relevance
-    parts = np.stack([full * decay, weights[1] * importance, weights[2] * recency])
+    parts = np.stack([full * fresh * decay, weights[1] * importance, weights[2] * recency])
     wrong = np.abs(parts.sum(axis=0) - score) > 1e-6
     if wrong.any():
         i = int(wrong.argmax())
@@ -151,79 +180,79 @@ def _contributions(
             f"{parts[:, i].sum():.4g}, but its score is {score[i]:.4g}: "
             "pass the Scoring that the search ran with"
         )
-    return parts, full - parts[0]
+    taken = full * np.maximum(fresh - 1, 0) * decay
+    lost = full * fresh * (1 - decay), full * np.maximum(1 - fresh, 0)
+    relevant, *others = (
+        _Segment(*term, part, kept=True) for term, part in zip(TERMS, parts, strict=True)
+    )
+    terms = [
+        relevant._replace(lengths=parts[0] - taken),
+        *([_Segment(*TAKEN_OVER, taken, kept=True, of_updates=True)] if _any(taken) else []),
+        *(term for term, weight in zip(others, weights[1:], strict=True) if weight),
+    ]
+    losses = [
+        _Segment(*loss, lengths, kept=False, of_updates=loss is LOSSES[1])
+        for loss, lengths in zip(LOSSES, lost, strict=True)
+        if _any(lengths)
+    ]
+    return [*terms[not weights[0] :], *losses]
 
 
-def _draw_bars(
-    canvas: Any,
-    parts: NDArray[np.float64],
-    lost: NDArray[np.float64],
-    weights: tuple[float, ...],
-) -> None:
-    y = np.arange(len(lost), dtype=np.float64)
-    # Negative weights build to the left of zero.
-    ends = {1: np.zeros_like(lost), -1: np.zeros_like(lost)}
-    for part, weight, (name, colour, hatch) in zip(parts, weights, TERMS, strict=True):
-        if weight == 0:
-            continue
-        side = 1 if weight > 0 else -1
-        canvas.barh(
-            y,
-            part,
-            left=ends[side],
-            height=0.66,
-            color=colour,
-            edgecolor=style.PAPER,
-            hatch=hatch,
-            linewidth=0.6,
-            label=name,
+def _any(lengths: NDArray[np.float64]) -> bool:
+    return bool((np.abs(lengths) > 1e-9).any())
+
+
+def _draw_bars(canvas: Any, segments: list[_Segment], count: int) -> None:
+    places = np.arange(count)
+    # What is below zero builds to the left.
+    right, left = np.zeros(len(places)), np.zeros(len(places))
+    for segment in segments:
+        begin = np.where(segment.lengths < 0, left, right)
+        right = right + np.maximum(segment.lengths, 0)
+        left = left + np.minimum(segment.lengths, 0)
+        looks: dict[str, Any] = (
+            {"color": segment.colour, "edgecolor": style.PAPER, "linewidth": 0.6}
+            if segment.kept
+            else {
+                "facecolor": "none",
+                "edgecolor": segment.colour,
+                "alpha": 0.55,
+                "linewidth": 0.8,
+                "linestyle": "--",
+            }
         )
-        ends[side] = ends[side] + part
-    if np.abs(lost).max() > 1e-9:
         canvas.barh(
-            y,
-            lost,
-            left=ends[1 if weights[0] > 0 else -1],
+            places,
+            segment.lengths,
+            left=begin,
             height=0.66,
-            facecolor="none",
-            edgecolor=style.PALETTE[0],
-            hatch="xxx",
-            alpha=0.55,
-            linewidth=0.8,
-            linestyle="--",
-            label=LOST,
+            hatch=segment.hatch,
+            label=segment.name,
+            **looks,
         )
     canvas.axvline(0, color=style.INK, linewidth=0.8)
 
 
-def _figures(canvas: Any, rows: pd.DataFrame) -> None:
-    """Write score and age in columns at the right."""
+def _figures(canvas: Any, rows: pd.DataFrame, *, ages: bool) -> None:
+    """Write score and, where there is room for them, ages in columns at the right."""
     columns = [("score", [labels.share(value) for value in frames.numbers(rows, "score")])]
-    if "age_hours" in rows.columns:
-        ages = frames.numbers(rows, "age_hours") / 24
-        columns.append(("age", [labels.duration(float(age)) for age in ages]))
-    for i, (name, texts) in enumerate(columns):
-        for y, text in [(-0.95, name), *enumerate(texts)]:
-            colour = style.MUTED if y < 0 else style.INK
-            style.beside(canvas, text, y=y, points=34 + 46 * i, colour=colour)
+    if ages and "age_hours" in rows.columns:
+        days = frames.numbers(rows, "age_hours") / HOURS_PER_DAY
+        columns.append(("age", [labels.duration(float(day)) for day in days]))
+    layout.columns_beside(
+        canvas, [(name, 34 + 46 * i, texts) for i, (name, texts) in enumerate(columns)]
+    )
 
 
-def _formula(weights: tuple[float, ...]) -> str:
-    names = ("relevance · decay", "importance", "recency")
+def _formula(weights: tuple[float, ...], *, updates: bool) -> str:
+    relevance = "relevance · freshness · decay" if updates else "relevance · decay"
+    names = (relevance, "importance", "recency")
     terms = [f"{w:g} · {name}" for w, name in zip(weights, names, strict=True) if w != 0]
     return " + ".join(terms).replace("+ -", "− ") or "0"
 
 
-def _short(content: str, doc_id: str) -> str:
+def _short(content: str, doc_id: str, widest: int) -> str:
     text = style.drawable(" ".join(content.split()))
     if text.count("□") > len(text) / 2:
         text = f"[{doc_id}]"
-    return text if len(text) <= WIDEST else text[: WIDEST - 1].rstrip() + "…"
-
-
-def _below(canvas: Any) -> Any:
-    """Return Axes coordinates moved down past the axis label, whatever the Axes' height."""
-    from matplotlib.transforms import ScaledTranslation
-
-    down = ScaledTranslation(0, -0.5, canvas.get_figure(root=True).dpi_scale_trans)
-    return canvas.transAxes + down
+    return text if len(text) <= widest else text[: widest - 1].rstrip() + "…"

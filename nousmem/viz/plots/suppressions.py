@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
 from nousmem.viz import style
-from nousmem.viz.plots import frames, labels
+from nousmem.viz.plots import frames, labels, layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,9 @@ COUNTS: Final = (
     "came_in",
     "came_in_relevant",
 )
+
+LEAST: Final = 5.5
+"""Size of the smallest letters, points."""
 
 PALE: Final = 0.32
 """How much of its colour the part of a bar has that is not relevant; the rest is paper."""
@@ -59,26 +62,31 @@ def suppression(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     with style.drawing(ax, size=(7.4, 4.6)) as canvas:
         style.dress(canvas, grid="y")
         names = [_age(a, b) for a, b in zip(begins[kept], ends[kept], strict=True)]
+        each = layout.size(canvas)[0] / len(names)
+        sides = (came[kept], came_relevant[kept], None), (out[kept], out_relevant[kept], hurt[kept])
+        words = [_words(*side) for side in sides]
+        if _widest(words) * LEAST * layout.LETTER > 0.95 * each:
+            words = [_words(*side, brief=True) for side in sides]
+        small = _fitting(_widest(words), each)
         _draw_bars(canvas, came[kept], came_relevant[kept], style.PALETTE[0], sign=1)
         _draw_bars(canvas, out[kept], out_relevant[kept], style.PALETTE[1], sign=-1)
         canvas.axhline(0, color=style.INK, linewidth=1.0)
-        _write_counts(canvas, came[kept], came_relevant[kept], None)
-        _write_counts(canvas, -out[kept], out_relevant[kept], hurt[kept])
+        _write(canvas, came[kept], words[0], small)
+        _write(canvas, -out[kept], words[1], small)
+        if max(map(len, names)) * style.SMALL * layout.LETTER > 0.95 * each:
+            names = [name.replace(" to ", " to\n").replace(" and ", "\nand ") for name in names]
         style.name_ticks(canvas.xaxis, range(len(names)), names)
-        canvas.tick_params(axis="x", length=0)
+        widest = max(len(line) for name in names for line in name.split("\n"))
+        canvas.tick_params(axis="x", length=0, labelsize=_fitting(widest, each))
         canvas.spines["bottom"].set_visible(False)
         canvas.set_xlim(-0.6, len(names) - 0.4)
-        # Room for the words beyond the bars.
-        top, bottom = max(float(came.max()), 1.0), max(float(out.max()), 1.0)
-        room = 0.16 * (top + bottom)
-        canvas.set_ylim(-bottom - 1.5 * room, top + room)
+        canvas.set_ylim(*_limits(canvas, came, out, words))
         canvas.yaxis.set_major_formatter(_size)
         canvas.locator_params(axis="y", nbins=8, integer=True)
-        canvas.set_xlabel("age that decay counts")
-        canvas.set_ylabel("entries, over all queries")
+        layout.name_axes(canvas, "age that decay counts", "entries, over all queries")
         _name_side(canvas, "came in", style.PALETTE[0], top=True)
         _name_side(canvas, "pushed out", style.PALETTE[1], top=False)
-        style.headline(
+        layout.headline(
             canvas,
             "What decay pushed out of the first places",
             f"dark: relevant. In all {out.sum():,.0f} pushed out, {out_relevant.sum():,.0f} of "
@@ -124,45 +132,75 @@ def _draw_bars(
     canvas.bar(places, sign * relevant, width=0.72, color=colour, linewidth=0)
 
 
-def _write_counts(
-    canvas: Any,
-    heights: NDArray[np.float64],
+def _words(
+    moved: NDArray[np.float64],
     relevant: NDArray[np.float64],
     hurt: NDArray[np.float64] | None,
-) -> None:
-    for place, (height, part) in enumerate(zip(heights, relevant, strict=True)):
-        if not height:
-            continue
-        words = [f"{abs(height):,.0f}"]
+    *,
+    brief: bool = False,
+) -> list[list[str]]:
+    """Return the lines that each bar is labelled with, none where nothing moved."""
+    found: list[list[str]] = []
+    for place, (count, part) in enumerate(zip(moved, relevant, strict=True)):
+        lines = [f"{count:,.0f}"] if count else []
         if part:
-            words.append(f"{part:,.0f} relevant")
-        if hurt is not None and hurt[place]:
-            words.append(f"in {hurt[place]:,.0f} {'query' if hurt[place] == 1 else 'queries'}")
-        canvas.annotate(
-            "\n".join(words),
-            xy=(place, height),
-            xytext=(0, 3 if height > 0 else -3),
-            textcoords="offset points",
-            ha="center",
-            va="bottom" if height > 0 else "top",
-            fontsize=style.SMALL,
-            linespacing=1.15,
-            bbox={"facecolor": style.PAPER, "edgecolor": "none", "pad": 0.6},
-        )
+            lines.append(f"{part:,.0f} {'rel.' if brief else 'relevant'}")
+        if hurt is not None and hurt[place] and not brief:
+            lines.append(f"in {hurt[place]:,.0f} {'query' if hurt[place] == 1 else 'queries'}")
+        found.append(lines)
+    return found
+
+
+def _widest(words: list[list[list[str]]]) -> int:
+    return max((len(line) for side in words for lines in side for line in lines), default=1)
+
+
+def _fitting(letters: int, inches: float) -> float:
+    return float(np.clip(0.95 * inches / (letters * layout.LETTER), LEAST, style.SMALL))
+
+
+def _limits(
+    canvas: Any,
+    came: NDArray[np.float64],
+    out: NDArray[np.float64],
+    words: list[list[list[str]]],
+) -> tuple[float, float]:
+    """Return the ends of the vertical axis that leave room for the words beyond the bars."""
+    above, under = (11.5 * max(map(len, side)) + 6 for side in words)
+    height = 72 * layout.size(canvas)[1]
+    top, bottom = max(float(came.max()), 1.0), max(float(out.max()), 1.0)
+    each = (top + bottom) / max(height - above - under, height / 3)
+    return -bottom - under * each, top + above * each
+
+
+def _write(canvas: Any, heights: NDArray[np.float64], words: list[list[str]], size: float) -> None:
+    for place, (height, lines) in enumerate(zip(heights, words, strict=True)):
+        if lines:
+            canvas.annotate(
+                "\n".join(lines),
+                xy=(place, height),
+                xytext=(0, 3 if height > 0 else -3),
+                textcoords="offset points",
+                ha="center",
+                va="bottom" if height > 0 else "top",
+                fontsize=size,
+                linespacing=1.15,
+                bbox={"facecolor": style.PAPER, "edgecolor": "none", "pad": 0.6},
+            )
 
 
 def _name_side(canvas: Any, words: str, colour: str, *, top: bool) -> None:
     canvas.annotate(
         words,
-        # The young come in, at the left; so the corner above the old is free, and the reverse.
-        xy=(1, 1) if top else (0, 0),
+        xy=(1, int(top)),
         xycoords="axes fraction",
-        xytext=(-6, -3) if top else (6, 3),
+        xytext=(4, 0),
         textcoords="offset points",
-        ha="right" if top else "left",
         va="top" if top else "bottom",
-        color=colour,
+        rotation=270,
+        color=style.ink_of(colour),
         fontweight="bold",
+        annotation_clip=False,
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
 from nousmem.viz import style
-from nousmem.viz.plots import frames, labels
+from nousmem.viz.plots import frames, labels, layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,12 +68,11 @@ def heatmap(
         _draw_cells(canvas, cells, best, measure)
         style.name_ticks(canvas.xaxis, range(len(x_texts)), x_texts)
         style.name_ticks(canvas.yaxis, range(len(y_texts)), y_texts)
-        canvas.set_xlabel(labels.parameter_label(x))
-        canvas.set_ylabel(labels.parameter_label(y))
+        layout.name_axes(canvas, labels.parameter_label(x), labels.parameter_label(y))
         if max(map(len, x_texts)) * len(x_texts) > 11 * size[0]:
             canvas.tick_params(axis="x", labelrotation=45)
         ties = int(best.sum()) - 1
-        style.headline(
+        layout.headline(
             canvas,
             measure + _over(others),
             f"★ best: {labels.share(high)} at {_setting(rows, [x, y, *others], measure)}"
@@ -139,42 +138,27 @@ def curve(
     with style.drawing(ax, size=(6.4 if by is None else 7.6, 4.0)) as canvas:
         style.dress(canvas, grid="y")
         drawn = [
-            (
+            _line(
+                canvas,
+                part,
+                measure=measure,
+                look={**style.look(i), "label": _legend_text(name, part)},
                 # Intervals of "off" stand side by side, not on top of each other.
-                _line(
-                    canvas,
-                    part,
-                    measure=measure,
-                    look=style.look(i),
-                    aside=(i - (len(groups) - 1) / 2) * 0.012 if ranged else 0,
-                ),
-                _legend_text(name, part),
+                aside=(i - (len(groups) - 1) / 2) * 0.012 if ranged else 0,
             )
             for i, (name, part) in enumerate(groups)
         ]
         if days is not None:
             _half_life_axis(canvas, days, places)
-            canvas.set_xlabel(f"{labels.parameter_label(x)}, days")
-        else:
-            canvas.set_xlabel(labels.parameter_label(x))
-        canvas.set_ylabel(labels.measure_label(measure))
+        across = labels.parameter_label(x) + ("" if days is None else ", days")
+        layout.name_axes(canvas, across, labels.measure_label(measure))
         style.share_ticks(canvas.yaxis)
         canvas.margins(y=0.08)
         if by is not None:
             # In the order in which the lines end, so that the eye need not search.
-            drawn.sort(key=lambda item: -float(item[0].get_ydata()[-1]))
-            canvas.legend(
-                [line for line, _ in drawn],
-                [text for _, text in drawn],
-                title=labels.parameter_label(by),
-                title_fontsize=style.SMALL,
-                alignment="left",
-                loc="upper left",
-                bbox_to_anchor=(1.01, 1.02),
-                handlelength=3.6,
-                labelspacing=0.7,
-            )
-        style.headline(
+            drawn.sort(key=lambda line: -float(line.get_ydata()[-1]))
+            layout.place_legend(canvas, title=labels.parameter_label(by), handles=drawn)
+        layout.headline(
             canvas, measure + _over(others), "bands and bars: low to high" if ranged else ""
         )
         return canvas
@@ -185,7 +169,7 @@ def _over(others: list[str]) -> str:
 
 
 def _setting(rows: pd.DataFrame, columns: list[str], measure: str) -> str:
-    """Return the values that the best row has in these columns."""
+    """Return the values that the best row has in these columns, no-break spaces before them."""
     at = int(frames.numbers(rows, measure).argmax())
     texts: list[str] = []
     for name in columns:
@@ -193,15 +177,15 @@ def _setting(rows: pd.DataFrame, columns: list[str], measure: str) -> str:
             continue
         value: Any = rows[name].iloc[at]
         if isinstance(value, str):
-            texts.append(f"{name} {value}")
+            texts.append(f"{name}\u00a0{value}")
         elif value is None or math.isnan(value):
-            texts.append(f"{name} by rule")
+            texts.append(f"{name}\u00a0by\u00a0rule")
         elif labels.is_half_life(name):
             half_life = labels.duration(labels.days_of(name, value))
-            rate = f" ({name} {value:.4g})" if name in labels.RATES else ""
-            texts.append(f"half-life {half_life}{rate}")
+            rate = f" ({name}\u00a0{value:.4g})" if name in labels.RATES else ""
+            texts.append(f"half-life\u00a0{half_life}{rate}")
         else:
-            texts.append(f"{name} {value:.4g}")
+            texts.append(f"{name}\u00a0{value:.4g}")
     return ", ".join(texts)
 
 
@@ -273,7 +257,7 @@ def _draw_cells(
     bar.outline.set_visible(False)
     style.share_ticks(bar.ax.yaxis)
     bar.ax.tick_params(
-        labelsize=style.SMALL, labelcolor=style.INK, labelfontfamily=style.FONT, length=0
+        labelsize=style.SMALL, labelcolor=style.INK, labelfontfamily=style.families(), length=0
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from nousmem.errors import InvalidParameter
 from nousmem.scoring import half_life_days
 from nousmem.viz import style
-from nousmem.viz.plots import frames, labels
+from nousmem.viz.plots import frames, labels, layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,26 +94,19 @@ def trade_off(
         canvas.margins(0.14)
         canvas.autoscale_view()
         _draw_edge(canvas, rows[rows["_pareto"]].sort_values(x), x=x, y=y)
-        _name_points(canvas, [part for _, part in curves], x=x, y=y, label=label)
         style.share_ticks(canvas.xaxis)
         style.share_ticks(canvas.yaxis)
-        canvas.set_xlabel(labels.measure_label(x))
-        canvas.set_ylabel(labels.measure_label(y))
+        layout.name_axes(canvas, labels.measure_label(x), labels.measure_label(y))
         noun = "half-lives of relevance" if labels.is_half_life(label) else f"values of {label}"
-        style.headline(
+        layout.headline(
             canvas,
             f"{y} against {x}",
             f"points: {noun}; filled: Pareto set, with its edge in grey",
         )
         if by is not None:
-            canvas.legend(
-                title=labels.parameter_label(by),
-                title_fontsize=style.SMALL,
-                alignment="left",
-                loc="upper left",
-                bbox_to_anchor=(1.01, 1.02),
-                handlelength=3.6,
-            )
+            layout.place_legend(canvas, title=labels.parameter_label(by))
+        layout.settle(canvas)
+        _name_points(canvas, [part for _, part in curves], x=x, y=y, label=label)
         return canvas
 
 
@@ -185,8 +177,10 @@ def _name_points(canvas: Any, curves: list[pd.DataFrame], *, x: str, y: str, lab
     """
     scale = 72 / canvas.get_figure(root=True).dpi
     paths = [canvas.transData.transform(part[[x, y]].to_numpy()) * scale for part in curves]
-    ink = np.concatenate([_along(path) for path in paths])
-    ink = np.concatenate([ink, *(_box(point, MARKER) for path in paths for point in path)])
+    ink = np.concatenate([layout.along(path, 120) for path in paths])
+    ink = np.concatenate(
+        [ink, *(layout.filled_box(point, MARKER) for path in paths for point in path)]
+    )
     wanted = [
         (i not in (0, len(path) - 1), not best, number, i, text)
         for number, (path, part) in enumerate(zip(paths, curves, strict=True))
@@ -221,25 +215,12 @@ def _name_points(canvas: Any, curves: list[pd.DataFrame], *, x: str, y: str, lab
             ha="center",
             va="center",
             fontsize=style.SMALL,
-            color=style.INK if ends[text, spot] > 1 else style.look(number)["color"],
+            color=style.INK if ends[text, spot] > 1 else style.ink_of(style.look(number)["color"]),
         )
         named[spot] = text
-        ink = np.concatenate([ink, _box(point + offsets[choice], half)])
+        ink = np.concatenate([ink, layout.filled_box(point + offsets[choice], half)])
 
 
 def _spot(point: NDArray[np.float64]) -> tuple[int, int]:
     """Return a point of the page, alike for points that cannot be told apart."""
     return round(float(point[0])), round(float(point[1]))
-
-
-def _along(path: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points along a path, close enough together that no label slips between them."""
-    steps = np.linspace(0, 1, 120)[:, None]
-    parts = [a + steps * (b - a) for a, b in itertools.pairwise(path)]
-    return np.concatenate([path, *parts])
-
-
-def _box(centre: NDArray[np.float64], half: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a grid of points that fills a label's box."""
-    across, upwards = np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 3))
-    return centre + half * np.column_stack([across.ravel(), upwards.ravel()])
