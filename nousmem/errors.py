@@ -52,7 +52,11 @@ class EmbeddingMismatch(NousmemError, ValueError):
 
 
 class EntryNotFound(NousmemError, LookupError):
-    """No entry has this id."""
+    """No entry has this id.
+
+    Attributes:
+        entry_id: The id asked for.
+    """
 
     def __init__(self, entry_id: str) -> None:
         super().__init__(f"no entry with id {entry_id!r} in this store")
@@ -60,7 +64,11 @@ class EntryNotFound(NousmemError, LookupError):
 
 
 class UnknownName(NousmemError, LookupError):
-    """A name was asked for that nothing is registered under."""
+    """A name was asked for that nothing is registered under.
+
+    Attributes:
+        name: The name asked for.
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         choices = sorted(known)
@@ -91,7 +99,11 @@ class SessionError(NousmemError, ValueError):
 
 
 class MissingDependency(NousmemError, ImportError):
-    """An optional package is not installed."""
+    """An optional package is not installed.
+
+    Attributes:
+        package: Its name on the package index.
+    """
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}: pip install 'nousmem[{extra}]'")

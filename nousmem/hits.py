@@ -29,6 +29,7 @@ class Hit:
     rank: int
     """From 1."""
     entry: Entry
+    """The memory, as the store returned it."""
     score: float
     """The composite score."""
 

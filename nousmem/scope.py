@@ -49,9 +49,13 @@ class Scope:
     """
 
     agent_id: str | None = None
+    """The agent that stored the entry."""
     session_id: str | None = None
+    """The conversation it was stored in."""
     user_id: str | None = None
+    """The user it is about."""
     namespace: str | None = None
+    """A free grouping."""
 
     def __post_init__(self) -> None:
         for name in SCOPE_FIELDS:

@@ -302,6 +302,7 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestMeasuring:
+    @pytest.mark.filterwarnings("ignore::nousmem.evaluation.IdleParameterWarning")
     @pytest.mark.parametrize("url", URLS)
     @pytest.mark.parametrize("texts", [(NONSENSE,), (" ", ""), (NONSENSE, "green tea")])
     def test_a_query_that_finds_nothing_counts_and_is_listed(self, url: str, texts):

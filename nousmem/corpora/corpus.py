@@ -25,7 +25,9 @@ class Query:
     """One question put to the memory, with the circumstances it was asked in."""
 
     query_id: str
+    """Unique in its corpus."""
     text: str
+    """The question, in the words it is asked in."""
     _: KW_ONLY
     now: datetime
     """The instant ages are counted from; UTC."""
@@ -49,14 +51,18 @@ class Card:
     """Where a corpus comes from and what is wrong with it."""
 
     title: str
+    """Its name for people, with a word on what it holds."""
     _: KW_ONLY
     licence: str
+    """Under which the data may be used, as far as the source states it."""
     source: str
     """Who published it, under which name."""
     description: str = ""
+    """What is in it and how it was read, such as granularity and split."""
     checksum: str = ""
     """sha256 of the file it was read from."""
     synthetic: bool = False
+    """Whether a program made the memories up."""
     faults: Mapping[str, int] = field(default_factory=dict[str, int])
     """Faults of the source that the loader met, and how often: repaired, or left out."""
     excluded: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -70,7 +76,9 @@ class Partition:
     name: str
     """Value of the partition field; "" for an undivided corpus."""
     entries: tuple[Entry, ...]
+    """The corpus's entries with this value, in its order."""
     queries: tuple[Query, ...]
+    """Its queries whose scope has this value; there may be none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,18 +86,23 @@ class Corpus:
     """Entries, queries and qrels, with a card.
 
     Raises:
-        CorpusError: ids repeat, or a judgement names a query or entry that is not there. All
-            faults are reported together.
+        CorpusError: ids repeat; the qrels lack a column, judge a pair twice, or name a query or
+            entry that is not there; `partition_field` is no scope field, or an entry or query has
+            no value in it. All faults are reported together.
     """
 
     name: str
+    """What results and errors call it."""
     _: KW_ONLY
     entries: tuple[Entry, ...]
+    """The memories that are searched, those of every partition; ids are unique."""
     queries: tuple[Query, ...]
+    """What is asked. One without an entry judged above 0 may be among them; it is not measured."""
     qrels: pd.DataFrame
     """One judgement a row: query_id (str), doc_id (str, an entry's id), relevance (int; 0 is
     judged and not relevant, larger is more relevant)."""
     card: Card
+    """Where it comes from, and what is wrong with it."""
     partition_field: str | None = None
     """The scope field whose values divide the corpus into parts that must not mix (term
     statistics, candidates); None for one shared store."""
@@ -103,7 +116,11 @@ class Corpus:
 
     @classmethod
     def from_frames(cls, entries: Any, queries: Any, qrels: Any, **options: Any) -> Corpus:
-        """Make a corpus from tables; see `nousmem.corpora.corpus_from_frames`."""
+        """Make a corpus from tables; see `nousmem.corpora.corpus_from_frames`.
+
+        Raises:
+            CorpusError, CorpusFileMissing, InvalidEntry, InvalidParameter: as it raises them.
+        """
         from nousmem.corpora.frames import corpus_from_frames
 
         return corpus_from_frames(entries, queries, qrels, **options)

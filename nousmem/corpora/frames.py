@@ -114,9 +114,11 @@ def corpus_from_frames(
 
     Raises:
         CorpusError: something is wrong in the tables; the message lists all of it. Or a file is
-            damaged.
+            damaged, no entry is judged above 0, or `partition_field` is no scope field.
         CorpusFileMissing: there is no file at a path.
-        InvalidParameter: a field or column that is named does not exist.
+        InvalidEntry: `now` is not an instant.
+        InvalidParameter: a field or column that is named does not exist, or what is given is not
+            a table.
     """
     problems = Problems()
     made = _make_entries(entries, entry_columns or {}, now, problems)
@@ -198,7 +200,7 @@ def load_tables(
 
     Raises:
         CorpusFileMissing: no path, no such folder, or no file of entries or qrels in it.
-        CorpusError: as in `corpus_from_frames`.
+        CorpusError, InvalidEntry: as in `corpus_from_frames`.
     """
     if path is None:
         raise CorpusFileMissing(

@@ -124,9 +124,11 @@ def load_corpus(name: str, *, path: PathLike | None = None, **options: Any) -> C
 
     Raises:
         UnknownName: no corpus has this name.
-        InvalidParameter: the loader has no such option, or refuses its value.
+        InvalidParameter: the loader has no such option, or refuses its value; a path is given for
+            a bundled corpus.
         CorpusFileMissing: the files are not on this disk and cannot be downloaded.
-        CorpusError: a file is damaged.
+        CorpusError: a file is damaged, or what was downloaded is not the published one.
+        InvalidEntry: the option `now` of "tables" is not an instant.
     """
     source = _SOURCES.get(name)
     if source is None:

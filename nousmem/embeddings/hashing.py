@@ -66,6 +66,7 @@ class HashingEmbedder:
     """
 
     symmetric = True
+    """Queries and documents get the same vectors, so that one cached vector serves both."""
 
     def __init__(self, dimension: int = 256) -> None:
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 2:

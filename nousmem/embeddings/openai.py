@@ -38,6 +38,7 @@ class OpenAIEmbedder:
     """
 
     symmetric = True
+    """Queries and documents get the same vectors, so that one cached vector serves both."""
 
     def __init__(
         self,

@@ -56,7 +56,9 @@ class CacheRow:
     """What the cache holds of one embedder."""
 
     fingerprint: str
+    """The embedder's."""
     dimension: int
+    """Length of each vector."""
     vectors: int
     """How many."""
     bytes: int

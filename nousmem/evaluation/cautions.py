@@ -48,7 +48,8 @@ def warn_of_idle(
         if size > 1 and np.array_equal(np.broadcast_to(first, means.shape), means, equal_nan=True):
             warnings.warn(
                 f"{name} changes nothing here: its {size} values measure the same under every "
-                "other setting. Something else in the grid or the scoring leaves it out",
+                "other setting. Another parameter leaves it without effect, or the queries are "
+                "too few to show one",
                 IdleParameterWarning,
                 stacklevel=stacklevel,
             )

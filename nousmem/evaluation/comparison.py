@@ -53,9 +53,13 @@ class Interval:
     """A mean difference and where it lies with the given confidence."""
 
     difference: float
+    """Mean over queries of values - baseline; above 0 the values are higher."""
     low: float
+    """Lower end; with `high` below 0 or this above 0, the interval excludes no difference."""
     high: float
+    """Upper end."""
     confidence: float
+    """Of the interval, between 0 and 1."""
 
 
 def paired_interval(

@@ -89,6 +89,9 @@ class LabelSession:
         path: The file of judgements; made by the first one.
         clock: Gives the instant that is noted with a judgement.
 
+    Attributes:
+        candidates: The rows of the pool in its order, whether they are judged or not.
+
     Raises:
         InvalidParameter: the pool lacks a column.
         CorpusError: the file exists and is not one of judgements; the pool's file is damaged.

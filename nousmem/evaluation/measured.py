@@ -55,10 +55,13 @@ class MeasuredSettings:
     parameters: tuple[str, ...]
     """The parameters varied, sorted."""
     settings: tuple[Scoring, ...]
+    """What was tried, one a row of `frame`, with the parameters that are not varied."""
     measures: tuple[Measure, ...]
+    """What was measured, in the order asked for, each once."""
     values: Floats
     """Shape (settings, measures, queries); NaN where Fresh does not exist for a query."""
     queries: tuple[MeasuredQuery, ...]
+    """Those that have a relevant entry, in the order of the corpus."""
     baseline: int | None = None
     """Row of what others are compared with; None is the row that equals the default Scoring."""
 

@@ -60,6 +60,7 @@ class Measure:
     """
 
     name: str
+    """One of those above, such as nDCG."""
     cutoff: int | None
     """Places looked at; None is the whole ranking."""
 

@@ -46,7 +46,9 @@ class CandidatePool:
     """
 
     queries: tuple[Query, ...]
+    """Length n, in the order of the corpus."""
     judgements: Judgements
+    """The relevant entries of each query, whether they are candidates or not."""
     doc_ids: tuple[tuple[str, ...], ...]
     """For each query, its candidates' ids."""
     ranks: NDArray[np.int64]

@@ -44,7 +44,9 @@ class Range:
     """
 
     low: float
+    """Finite, and below `high`."""
     high: float
+    """Finite."""
     _: KW_ONLY
     log: bool = False
     """Whether the logarithm is drawn evenly; `low` is then above 0."""

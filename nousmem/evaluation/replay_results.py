@@ -31,6 +31,7 @@ class ReplayResult:
     """Every measure of every query under r settings, replayed; the static ones are the sweep's."""
 
     swept: SweepResult
+    """The sweep whose queries were asked again, with the values on the corpus's own clocks."""
     rows: tuple[int, ...]
     """Length r: the rows of `swept.frame` that were replayed."""
     limit: int

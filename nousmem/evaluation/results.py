@@ -28,7 +28,9 @@ class SweepResult(MeasuredSettings):
     """Every measure of every query under every setting, with what is needed to look closer."""
 
     corpus: Corpus
+    """What was measured on, with the queries that cannot be measured."""
     candidates: CandidatePool
+    """What was retrieved for each query; every setting ranks the same."""
     retrieval: Mapping[str, Any]
     """How the candidates were retrieved: store, embedder (fingerprint), legs, pool, as_of."""
     seconds: Mapping[str, float]

@@ -30,6 +30,7 @@ class CrossValidation:
     """
 
     measure: Measure
+    """What was tuned, and is judged."""
     chosen: tuple[Scoring, ...]
     """The setting chosen for each fold, on the queries of the others."""
     fold: NDArray[np.intp]

@@ -184,6 +184,7 @@ class Fault:
     count: int
     """How many rows it concerns."""
     repaired: bool = False
+    """Whether `check` mended it."""
 
 
 @runtime_checkable

@@ -105,6 +105,17 @@ def differences():
     )
 
 
+def families():
+    return pd.DataFrame(
+        {
+            "name": ["no decay", "decay"],
+            "R@10": [0.6, 0.5],
+            "R@10_low": [0.55, 0.45],
+            "R@10_high": [0.65, 0.62],
+        }
+    )
+
+
 def pushed_out():
     """The first and last bins are empty."""
     return pd.DataFrame(
@@ -131,6 +142,7 @@ def every_picture(ax=None):
         "trade_off": lambda: plots.trade_off(frontier(), ax=ax),
         "half_life": lambda: plots.half_life([1.0, 500, 3000], decay_lambda=0.001, ax=ax),
         "intervals": lambda: plots.intervals(differences(), ax=ax),
+        "estimates": lambda: plots.estimates(families(), "R@10", ax=ax),
         "suppression": lambda: plots.suppression(pushed_out(), ax=ax),
     }
 
@@ -190,13 +202,12 @@ def test_on_the_callers_dark_axes_the_labels_are_dark_too(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("ending", ["svg", "pdf"])
-def test_it_can_be_written_as_vectors_without_a_warning(name, ending, tmp_path):
+def test_it_can_be_written_as_pdf_without_a_warning(name, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ax = every_picture()[name]()
-        ax.figure.savefig(tmp_path / f"a.{ending}", bbox_inches="tight")
-    assert (tmp_path / f"a.{ending}").stat().st_size > 2000
+        ax.figure.savefig(tmp_path / "a.pdf", bbox_inches="tight")
+    assert (tmp_path / "a.pdf").stat().st_size > 2000
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -458,6 +469,27 @@ def test_terms_that_weigh_nothing_and_decay_that_took_nothing_are_left_out():
     assert len(ax.containers) == 2
 
 
+def test_what_updates_took_and_took_over_stands_apart():
+    scoring = Scoring(decay_lambda=0.001, w_recency=0)
+    frame = ranking(scoring)
+    fresh = np.array([1.25, 0.8, 1, 1])
+    kept = frame["relevance"] * frame["decay"]
+    frame = frame.assign(freshness=fresh, score=frame["score"] + 0.5 * kept * (fresh - 1))
+    ax = plots.score_parts(frame, scoring=scoring)
+    bars = {bar.get_label(): [part.get_width() for part in bar] for bar in ax.containers}
+    assert list(bars) == [
+        *("relevance left by decay", "taken over from outdated", "importance"),
+        *("lost to decay", "lost to an update"),
+    ]
+    np.testing.assert_allclose(bars["taken over from outdated"], 0.5 * kept * [0.25, 0, 0, 0])
+    np.testing.assert_allclose(
+        bars["lost to an update"], 0.5 * frame["relevance"] * [0, 0.2, 0, 0], atol=1e-12
+    )
+    in_score = np.sum(list(bars.values())[:3], axis=0)
+    np.testing.assert_allclose(in_score, frame["score"])
+    assert "relevance · freshness · decay" in ax.get_xlabel()
+
+
 def test_relevant_memories_carry_a_star():
     ax = plots.score_parts(ranking(Scoring()), relevant=["m2", "elsewhere"])
     assert [label for label in ticks(ax.yaxis) if "★" in label] == [
@@ -627,6 +659,46 @@ def test_a_share_too_small_to_write_is_said_in_words():
     )
 
 
+def curves(ax):
+    return [line.get_data() for line in ax.lines if len(line.get_xdata()) > 100]
+
+
+@pytest.mark.parametrize("curve", ["exponential", "hyperbolic", "power", "step"])
+def test_every_curve_is_drawn_as_the_ranking_has_it(curve):
+    scoring = Scoring(half_life_days=30, decay_curve=curve, decay_floor=0.2, w_recency=0)
+    ax = plots.half_life([24.0, 48, 4800], scoring=scoring)
+    ((x, y),) = curves(ax)
+    drawn = decay(x * 24, decay_lambda=scoring.decay_lambda, curve=curve, floor=0.2)
+    np.testing.assert_allclose(y, drawn, rtol=1e-9)
+    assert "half-life 30 d: 60 % left" in texts(ax)
+    # At the half-life itself half of what the floor leaves is gone, and just after it all is.
+    around = y[(x > 29.99) & (x < 30.01)]
+    assert around.min() == pytest.approx(0.2 if curve == "step" else 0.6, abs=1e-4)
+    assert around.max() == pytest.approx(1.0 if curve == "step" else 0.6, abs=1e-4)
+
+
+def test_the_clock_of_decay_names_the_axis():
+    ax = plots.half_life([24.0], scoring=Scoring(decay_clock="creation"))
+    assert ax.get_xlabel() == "age since creation, days"
+
+
+def test_where_importance_slows_decay_there_is_a_curve_for_each():
+    scoring = Scoring(decay_lambda=0.001, decay_importance=0.8)
+    ax = plots.half_life([24.0, 4800], scoring=scoring)
+    for (x, y), importance in zip(curves(ax), (0, 0.5, 1), strict=True):
+        np.testing.assert_allclose(y, np.exp(-0.001 * (1 - 0.8 * importance) * 24 * x))
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["importance 1", "importance 0.5", "importance 0"]
+    assert plots.half_life([24.0], scoring=scoring.replace(decay_lambda=0)).get_legend() is None
+
+
+def test_a_rate_and_a_scoring_are_one_too_many_and_neither_is_too_few():
+    with pytest.raises(InvalidParameter, match="decay_lambda or scoring"):
+        plots.half_life([1.0], decay_lambda=0.001, scoring=Scoring())
+    with pytest.raises(InvalidParameter, match="decay_lambda or scoring"):
+        plots.half_life([1.0])
+
+
 @pytest.mark.parametrize("ages", [[], [-1.0], [math.nan], ["old"]])
 def test_ages_that_are_none_are_refused(ages):
     with pytest.raises(InvalidParameter, match="ages_hours must"):
@@ -672,6 +744,29 @@ def test_a_difference_outside_its_interval_is_refused():
         plots.intervals(differences().assign(low=0.05))
     with pytest.raises(InvalidParameter, match="finite"):
         plots.intervals(differences().assign(low=np.nan))
+
+
+# estimates
+
+
+def test_points_that_reach_the_goal_are_filled():
+    ax = plots.estimates(families(), "R@10", goal=0.6)
+    filled = [
+        bar.lines[0].get_markerfacecolor() == bar.lines[0].get_markeredgecolor()
+        for bar in ax.containers
+    ]
+    assert filled == [True, False]
+    assert ticks(ax.yaxis) == ["no decay", "decay"]
+    assert {".600", ".500", "dashed: .600, reached where filled"} <= set(texts(ax))
+    assert title(ax) == "R@10"
+    assert ax.get_xlabel() == "R@10 (share of the relevant entries found)"
+
+
+def test_an_estimate_outside_its_interval_is_refused():
+    with pytest.raises(InvalidParameter, match="R@10_low <= R@10 <= R@10_high"):
+        plots.estimates(families().assign(**{"R@10_low": 0.7}), "R@10")
+    with pytest.raises(InvalidParameter, match="no column 'nDCG@10'"):
+        plots.estimates(families(), "nDCG@10")
 
 
 # suppression

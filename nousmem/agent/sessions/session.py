@@ -82,12 +82,17 @@ class Session:
     """
 
     name: str
+    """What its transcripts are called by; usable in the name of a file."""
     about: str
+    """What happens in it, for the reviewer; no model sees it."""
     agents: Mapping[str, SessionAgent]
+    """Those that share the store, by id."""
     users: Mapping[str, SessionUser]
+    """Those who speak, by id."""
     memories: Mapping[str, Entry]
     """What is in the store without anybody saying it, by id."""
     facts: Mapping[str, Fact]
+    """What turns may expect or forbid beside memories, by name; no name is also a memory's id."""
     turns: tuple[SessionTurn, ...]
     """By date."""
     options: Mapping[str, Any]

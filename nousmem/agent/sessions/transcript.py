@@ -180,8 +180,11 @@ class Transcript:
     """One session under one setting."""
 
     header: TranscriptHeader
+    """What was run, and with what."""
     turns: list[TurnRecord]
+    """One for each turn of the session, by date."""
     timing: Timing
+    """What differs from run to run, kept apart."""
 
     @property
     def scoring(self) -> Scoring:

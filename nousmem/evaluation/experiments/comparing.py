@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Setting", "compare_results"]
 
 Setting = Literal["best", "baseline"]
+"""Which setting of a condition stands for it: the best by the measure tuned, or the baseline."""
 
 
 def compare_results(

@@ -26,7 +26,9 @@ class CorpusChoice:
     """Which corpus, and how it is loaded."""
 
     name: str
+    """As `load_corpus` knows it."""
     path: str | None = None
+    """Its file or folder; None is where `load_corpus` looks for it."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The loader's, such as granularity."""
 
@@ -40,10 +42,15 @@ class RetrievalChoice:
     """How candidates are retrieved; see `retrieve_pool`."""
 
     store: str = "sqlite"
+    """A store URL."""
     embedder: str | None = None
+    """A name for `open_embedder`; None reads the text leg alone."""
     legs: tuple[str, ...] | None = None
+    """Which legs are read; None is all that store and embedder allow."""
     pool: int | None = None
+    """Entries read from each leg; None is 30."""
     as_of: bool = True
+    """Whether entries later than a query's `as_of` are invisible to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,9 @@ class Condition:
     """A corpus, and a way to retrieve from it."""
 
     corpus: CorpusChoice
+    """What is searched."""
     retrieval: RetrievalChoice
+    """How its candidates are found."""
 
     def columns(self) -> dict[str, str | int | bool]:
         """Return what it consists of, as a table shows it.
@@ -146,7 +155,9 @@ class MeasuredCondition:
     """What was measured under one condition."""
 
     condition: Condition
+    """What was retrieved from, and how."""
     measured: MeasuredSettings
+    """The values of every query under every setting."""
     corpus: Mapping[str, Any]
     """name, fingerprint, checksum, n_entries, n_queries, licence."""
     excluded: Mapping[str, int]

@@ -45,7 +45,9 @@ class Experiment:
     """
 
     title: str
+    """Heads the report; of a file that has none, the file's name."""
     conditions: tuple[Condition, ...]
+    """What is retrieved from, and how; each is measured under every setting."""
     grid: Mapping[str, GridValues] = field(default_factory=dict[str, GridValues])
     """As in `sweep`."""
     search: SearchMethod = "grid"
@@ -57,10 +59,13 @@ class Experiment:
     baseline: Scoring = field(default_factory=Scoring)
     """What the others are compared with."""
     measures: tuple[Measure, ...] = ()
+    """What is measured of every query; `tune` must be among them."""
     tune: Measure
     """The measure by which a setting is best."""
     folds: int = 5
+    """Folds that tuning is judged on, at least 2; fewer where there are fewer groups of queries."""
     seed: int = 0
+    """Of folds and resamples, and of the draws of a search; at least 0."""
 
     def settings(self) -> Settings:
         """Return what every condition is measured under: the grid, and the baseline."""

@@ -32,6 +32,7 @@ class ExperimentResult:
     """Every condition of an experiment, measured."""
 
     experiment: Experiment
+    """What was asked."""
     conditions: tuple[MeasuredCondition, ...]
     """In the order of the experiment's."""
 

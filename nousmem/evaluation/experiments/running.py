@@ -26,6 +26,7 @@ from nousmem.evaluation.updates import UpdateMarks
 __all__ = ["Backend", "run_experiment"]
 
 Backend = Literal["serial", "processes", "dask"]
+"""Where conditions are measured; see `run_experiment`."""
 
 _VERSIONS_OF: Final = ("nousmem", "numpy", "pandas", "pyarrow", "scipy")
 
