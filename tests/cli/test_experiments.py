@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 EXPERIMENT = """
 measures = ["nDCG@10", "R@10"]
 [corpus]
-name = "assistant-year"
+name = "tables"
+path = "tables"
 [scoring]
 w_recency = 0
 [grid]
@@ -32,10 +34,36 @@ def nousmem(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     )
 
 
+def write_tables(folder: Path) -> None:
+    """80 memories of the last year, and 60 questions that share two words with one of them."""
+    folder.mkdir()
+    words = ["kiln", "oar", "mill", "fern", "quay", "loom", "pear", "dune", "wren", "moss"]
+    pairs = [(one, other) for one in words for other in words if one != other][:80]
+    pd.DataFrame(
+        {
+            "id": [f"e{at}" for at in range(80)],
+            "content": [f"the {one} by the {other}" for one, other in pairs],
+            "created_at": [f"2025-{at % 12 + 1:02d}-05T00:00:00Z" for at in range(80)],
+        }
+    ).to_csv(folder / "entries.csv", index=False)
+    pd.DataFrame(
+        {
+            "query_id": [f"q{at}" for at in range(60)],
+            "text": [f"{one} {other}" for one, other in pairs[:60]],
+            "now": ["2026-01-01T00:00:00Z"] * 60,
+        }
+    ).to_csv(folder / "queries.csv", index=False)
+    rows = [(f"q{at}", f"e{at}", 1) for at in range(58)]
+    pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]).to_csv(
+        folder / "qrels.csv", index=False
+    )
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an experiment that was run."""
     folder = tmp_path_factory.mktemp("lab")
+    write_tables(folder / "tables")
     (folder / "half-life.toml").write_text(EXPERIMENT)
     done = nousmem("sweep", "half-life.toml", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -49,7 +77,7 @@ def test_the_result_lies_in_a_folder(place: Path):
     done = nousmem("sweep", "half-life.toml", "--json", cwd=place)
     document = json.loads(done.stdout)
     assert len(document["rows"]) == 3
-    assert document["excluded"] == [{"no relevant entry": 30}]
+    assert document["excluded"] == [{"no entry judged relevant": 2}]
     assert json.loads((out / "manifest.json").read_text())["conditions_taken_up"] == 1
 
 
@@ -74,7 +102,10 @@ def test_report_and_compare(place: Path):
     assert [row["difference"] for row in rows] == [0, 0]
     (place / "a.toml").write_text("[scoring]\ndecay_lambda = 0.001\n")
     (place / "b.toml").write_text("[scoring]\ndecay_lambda = 0.0001\n")
-    done = nousmem("compare", "a.toml", "b.toml", "--measures", "R@10", "--json", cwd=place)
+    tables = ("--corpus", "tables", "--path", "tables")
+    done = nousmem(
+        "compare", "a.toml", "b.toml", *tables, "--measures", "nDCG@10", "--json", cwd=place
+    )
     (row,) = json.loads(done.stdout)["rows"]
     assert row["low"] <= row["difference"] <= row["high"]
     assert row["difference"] > 0
@@ -93,7 +124,7 @@ def test_the_gate_fails_with_one(place: Path):
     assert nousmem(*command, "--update", cwd=place).returncode == 0
     held = nousmem(*command, cwd=place)
     assert (held.returncode, "no query moved" in held.stdout) == (0, True)
-    (place / "gate.toml").write_text(gate.replace("w_recency = 0", "w_relevance = -1"))
+    (place / "gate.toml").write_text(gate.replace("w_recency = 0", "w_relevance = -1\nw_importance = 0"))
     fell = nousmem(*command, "--json", cwd=place)
     document = json.loads(fell.stdout)
     assert (fell.returncode, document["passed"]) == (1, False)

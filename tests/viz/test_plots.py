@@ -214,7 +214,7 @@ def test_it_can_be_written_as_pdf_without_a_warning(name, tmp_path):
 def test_the_axes_are_labelled(name):
     ax = every_picture()[name]()
     assert ax.get_xlabel()
-    assert ax.get_ylabel() or name == "intervals"
+    assert ax.get_ylabel() or name in ("intervals", "estimates")
     assert title(ax)
 
 

@@ -153,7 +153,7 @@ def _draw_curves(
     half = half_life_days(scoring.decay_lambda)
     if half < end:
         # A step's drop is at one age, not between two that happen to be looked at.
-        seconds = np.sort([*seconds, np.floor(half * SECONDS), np.ceil(half * SECONDS)])
+        seconds = np.sort([*seconds, np.ceil(half * SECONDS) - 1, np.ceil(half * SECONDS)])
     return [
         canvas.plot(
             seconds / SECONDS,
