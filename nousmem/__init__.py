@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nousmem.corpora import Corpus, Query, corpus_from_frames, list_corpora, load_corpus
-from nousmem.duplicates import find_duplicates, merge_duplicates
+from nousmem.duplicates import DuplicateGroup, find_duplicates, merge_duplicates
 from nousmem.embeddings import embed, open_embedder
 from nousmem.entry import Entry, MemoryType
 from nousmem.errors import (
@@ -36,6 +36,7 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "CorpusFileMissing",
+    "DuplicateGroup",
     "EmbedderError",
     "EmbeddingMismatch",
     "Entry",

@@ -24,6 +24,7 @@ class DuplicateGroup:
     """Entries of one scope and type that say the same, the oldest first."""
 
     entries: tuple[Entry, ...]
+    """Two at least, the oldest first."""
 
     @property
     def merged(self) -> Entry:

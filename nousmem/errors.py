@@ -102,7 +102,7 @@ class MissingDependency(NousmemError, ImportError):
     """An optional package is not installed.
 
     Attributes:
-        package: Its name on the package index.
+        package: The package that is missing.
     """
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:

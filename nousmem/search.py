@@ -105,10 +105,18 @@ class Search:
                 the embedder's, if there is one.
 
         Raises:
-            InvalidScope, InvalidEntry, InvalidParameter: an argument is not valid.
-            EmbeddingMismatch: the store was filled by another embedder.
+            InvalidScope: `scope` is neither a Scope nor a mapping, or names a field that entries
+                do not have.
+            InvalidEntry: there is no such memory type; `now` or `as_of` is not an instant.
+            InvalidParameter: `query` is not text; `limit` or `min_score` is not valid; the vector
+                leg alone is wanted, and there is nothing to make a vector.
+            InvalidVector: `vector` is not one.
+            EmbeddingMismatch: the store was filled by another embedder, or with vectors of
+                another length.
             EmbedderError: the embedder failed, and `on_embedder_error` is "raise" or there is no
                 text leg to go on with.
+            MissingDependency: a package that the embedder needs is not installed.
+            StoreError: the store cannot be read.
         """
         text = check_query(query)
         wanted = check_limit(limit)

@@ -51,6 +51,8 @@ class MemoryAccess:
         InvalidParameter: an option has a value outside what it documents.
         InvalidScope: a scope field is neither None nor text.
         UnknownName: no store or embedder has the name given.
+        StoreError: the store that a URL names cannot be opened.
+        MissingDependency: a package that this store needs is not installed.
     """
 
     store: Store | str

@@ -85,6 +85,8 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
         InvalidParameter: an option has a value outside what it documents.
         InvalidScope: a scope field is neither None nor text.
         UnknownName: no store or embedder has the name given.
+        StoreError: the store that a URL names cannot be opened.
+        MissingDependency: a package that this store needs is not installed.
     """
 
     auto_inject: bool = True

@@ -31,6 +31,7 @@ def embed(entries: Iterable[Entry], embedder: Embedder, *, progress: bool = Fals
     Raises:
         EmbedderError: the embedder failed, or what it returned is not one finite vector of its
             dimension, not all zeros, for each text.
+        MissingDependency: a package that the embedder needs is not installed.
     """
     given = list(entries)
     fingerprint = embedder.fingerprint

@@ -23,6 +23,7 @@ from nousmem.evaluation.experiments import (
 from nousmem.evaluation.folds import fold_of, query_groups
 from nousmem.evaluation.grids import ConfoundedGridWarning, grid_settings
 from nousmem.evaluation.judging import (
+    Judgement,
     JudgementFile,
     judged_at,
     judged_share,
@@ -53,6 +54,7 @@ __all__ = [
     "FewQueriesWarning",
     "IdleParameterWarning",
     "Interval",
+    "Judgement",
     "JudgementFile",
     "LabelSession",
     "Measure",

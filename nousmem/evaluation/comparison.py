@@ -55,7 +55,7 @@ class Interval:
     difference: float
     """Mean over queries of values - baseline; above 0 the values are higher."""
     low: float
-    """Lower end; with `high` below 0 or this above 0, the interval excludes no difference."""
+    """Lower end, in the unit of `difference`."""
     high: float
     """Upper end."""
     confidence: float
@@ -83,8 +83,8 @@ def paired_interval(
         seed: Equal seeds give equal intervals.
 
     Raises:
-        InvalidParameter: the shapes differ, there are no queries, or `confidence` is not between
-            0 and 1.
+        InvalidParameter: the shapes differ, there are no queries, there is not one group a query,
+            or `confidence` is not between 0 and 1.
 
     Source: Efron and Tibshirani 1993; Sakai, SIGIR 2006, for retrieval measures.
     """
@@ -121,6 +121,10 @@ def paired_p_value(
         groups: As in `paired_interval`.
         resamples: Sign patterns drawn; the smallest p-value is 1 / (resamples + 1).
         seed: Equal seeds give equal p-values.
+
+    Raises:
+        InvalidParameter: the shapes differ, there are no queries, or there is not one group a
+            query.
 
     Source: Fisher 1935; Smucker, Allan and Carterette, CIKM 2007.
     """
@@ -187,7 +191,12 @@ def compare(
         single queries resampled).
 
     Raises:
-        InvalidParameter: fewer than two settings, or an unknown baseline.
+        InvalidParameter: fewer than two settings, or an unknown baseline; the measures, the legs,
+            `pool` or `confidence` are not valid; Fresh is asked for and no query is marked; no
+            query has a relevant entry; the store does not suit (see `load_partition`).
+        UnknownName: a measure, a store, an embedder or a leg that there is none of.
+        CorpusError, EmbedderError, EmbeddingMismatch, StoreError, MissingDependency: as in
+            `sweep`.
     """
     from nousmem.evaluation.pools import retrieve_pool
     from nousmem.evaluation.sweeps import score_settings
@@ -238,6 +247,9 @@ def compare_values(
 
     Returns:
         The table that `compare` returns.
+
+    Raises:
+        InvalidParameter: the arrays differ in shape, or `confidence` is not between 0 and 1.
     """
     import pandas as pd
 

@@ -143,6 +143,7 @@ class MeasuredSettings:
         Fresh is NaN for queries whose fact was not updated.
 
         Raises:
+            UnknownName: there is no such measure.
             InvalidParameter: it was not measured.
         """
         return self.values[:, self._column(measure)]
@@ -168,6 +169,7 @@ class MeasuredSettings:
             seed: Deals the groups into folds, and draws the resamples.
 
         Raises:
+            UnknownName: there is no such measure.
             InvalidParameter: fewer than two folds or more than groups; the measure was not
                 measured.
         """
@@ -183,13 +185,20 @@ class MeasuredSettings:
         )
 
     def best_index(self, measure: str | Measure) -> int:
-        """Return the row of `frame` with the highest mean; of equals, the first."""
+        """Return the row of `frame` with the highest mean; of equals, the first.
+
+        Raises:
+            UnknownName, InvalidParameter: as in `values_of`.
+        """
         return int(query_means(self.values_of(measure)).argmax())
 
     def best(self, measure: str | Measure) -> Scoring:
         """Return the setting with the highest mean of a measure; of equals, the first.
 
         It was chosen on the queries it is reported on, so its measure flatters it a little.
+
+        Raises:
+            UnknownName, InvalidParameter: as in `values_of`.
         """
         return self.settings[self.best_index(measure)]
 
@@ -207,6 +216,9 @@ class MeasuredSettings:
         Returns:
             Columns: as in `frame`, and difference (of `measure`, to the baseline), low, high
             (its 95 % interval, paired over the queries that the measure exists for).
+
+        Raises:
+            UnknownName, InvalidParameter: as in `values_of`.
         """
         column = self._column(measure)
         means = query_means(self.values[:, column])

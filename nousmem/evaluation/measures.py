@@ -299,9 +299,13 @@ def per_query(
         fact was not updated.
 
     Raises:
-        InvalidParameter: the run lacks a column, or lists an entry twice for a query; its ids are
+        UnknownName: there is no such measure.
+        InvalidParameter: the measures are not a list, or one lacks its cutoff; the run lacks a
+            column, lists an entry twice for a query, or holds a score that is NaN; its ids are
             numbers and those of the qrels text, or the reverse; Fresh is asked for without
             `queries`.
+        CorpusError: the qrels lack a column, or the marks of an updated fact are not lists of
+            entry ids.
     """
     import pandas as pd
 
@@ -336,9 +340,15 @@ def evaluate(
 
     Returns:
         Columns: one for each measure; n_queries (queries averaged over), n_missing (of these,
-        how many the run lacks: they count 0), n_excluded (queries in the qrels without a
-        relevant entry); for Fresh@1 also n_Fresh@1 (the queries it exists for, which its mean is
-        over; NaN when there is none), and so for any cutoff.
+        how many the run lacks: they count 0), n_excluded (queries that the qrels have rows of,
+        none above 0: not averaged over); for Fresh@1 also n_Fresh@1 (the queries it exists for,
+        which its mean is over; NaN when there is none), and so for any cutoff.
+
+        A query without a row in the qrels is counted nowhere here: how many queries of a corpus
+        and its source are not measured is said by `SweepResult.excluded`.
+
+    Raises:
+        UnknownName, InvalidParameter, CorpusError: as in `per_query`.
     """
     import pandas as pd
 

@@ -75,7 +75,7 @@ class CandidatePool:
     watched_column: NDArray[np.intp]
     """Shape (w,): its column, -1 where it is not a candidate."""
     excluded: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Queries that cannot be measured, by reason."""
+    """Queries of the source that are not measured, by reason; see `SweepResult.excluded`."""
     successors: Successors | None = None
     """How similar each candidate is to the newer ones; None where there are no vectors."""
 
@@ -135,7 +135,10 @@ def load_partition(
 
     Raises:
         InvalidParameter: an open store was given for a corpus that is divided, or the store
-            holds entries of something else.
+            holds entries of something else; or the store URL has an option that is not valid.
+        UnknownName, StoreError, MissingDependency: as in `open_store`.
+        EmbedderError: the embedder failed.
+        EmbeddingMismatch: the entries carry vectors that do not go together.
     """
     entries = partition.entries
     if embedder is not None:
@@ -192,7 +195,11 @@ def retrieve_pool(
         progress: Show a progress bar.
 
     Raises:
-        UnknownName, InvalidParameter: an argument is not valid.
+        UnknownName: a store or a leg that there is none of.
+        InvalidParameter: no query has a relevant entry; the legs or `pool` are not valid; or as
+            in `load_partition`.
+        CorpusError: the marks of an updated fact are not lists of entry ids.
+        EmbedderError, EmbeddingMismatch, StoreError, MissingDependency: as in `load_partition`.
     """
     judgements = Judgements.of(corpus.qrels, [query.query_id for query in corpus.queries])
     if not len(judgements):

@@ -53,7 +53,8 @@ def replay(
         progress: Show a progress bar.
 
     Raises:
-        InvalidParameter: `limit` is not a whole number above 0, or there is no such row.
+        InvalidParameter: `limit` is not a whole number above 0; there is no such row, or
+            `settings` is empty.
     """
     rows = _checked_rows(swept, settings)
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:

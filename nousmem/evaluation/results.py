@@ -40,7 +40,12 @@ class SweepResult(MeasuredSettings):
 
     @property
     def excluded(self) -> Mapping[str, int]:
-        """Queries of the source that are not measured, by reason."""
+        """How many queries of the source are not measured, by reason.
+
+        Those that the corpus left out (`excluded` of its card) and those without a relevant
+        entry, whether the qrels have a row of them or not. `evaluate` sees the qrels alone, so
+        that its n_excluded is not the sum of these.
+        """
         return self.candidates.excluded
 
     def run(self, setting: int) -> pd.DataFrame:

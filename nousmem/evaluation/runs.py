@@ -34,6 +34,13 @@ def run_queries(
         A run, one ranked entry a row. Columns: query_id, doc_id, score (the composite), rank
         (from 1). What scores less than the scoring's `min_score` is left out; a query that found
         nothing has no row.
+
+    Raises:
+        InvalidParameter: the vector leg alone is wanted, and there is no embedder; `limit` is not
+            a whole number of at least 0.
+        EmbeddingMismatch: the store was filled by another embedder.
+        EmbedderError: the embedder failed, whatever `on_embedder_error` of the search says.
+        StoreError: the store cannot be read.
     """
     import pandas as pd
 

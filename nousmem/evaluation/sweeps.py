@@ -99,10 +99,18 @@ def sweep(
 
     Raises:
         InvalidParameter: the grid, the search's options or the measures are not valid, or Fresh
-            is asked for and no query is marked; checked before any work.
+            is asked for and no query is marked; checked before any work. Or no query has a
+            relevant entry, the legs or `pool` are not valid, or the store does not suit (see
+            `load_partition`).
         UnknownName: a measure, a store, an embedder, a leg, a search or an engine that there is
             none of.
-        MissingDependency: the engine is "numba", or the search "optuna", and not installed.
+        CorpusError: the marks of an updated fact are not lists of entry ids (see `UpdateMarks`).
+        EmbedderError: the embedder failed.
+        EmbeddingMismatch: the entries carry vectors that do not go together, or not with the
+            embedder's.
+        StoreError: the store cannot be opened, read or written.
+        MissingDependency: the engine is "numba", or the search "optuna", and not installed; or a
+            package that store or embedder need is not.
     """
     parsed = parse_measures(measures)
     plan = plan_search(

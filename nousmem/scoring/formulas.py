@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 """An array of float64; its shape is said where it is used."""
 
 HOURS_PER_DAY: Final = 24.0
-"""Between half-lives, which are in days, and rates, which are per hour."""
+"""Between rates, which are per hour, and half-lives, which are in days."""
 LN_2: Final = math.log(2)
 
 

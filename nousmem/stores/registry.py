@@ -25,8 +25,10 @@ def open_store(url: str) -> Store:
 
     Raises:
         UnknownName: no store has this kind.
-        InvalidParameter: an option the store does not have, or a value it does not take.
+        InvalidParameter: the URL is not text; an option the store does not have, or a value it
+            does not take.
         StoreError: the store cannot be opened.
+        MissingDependency: a package that the store needs is not installed.
     """
     text: object = url
     if not isinstance(text, str):

@@ -152,7 +152,7 @@ def compiled_ranks(pool: CandidatePool, scorings: list[nm.Scoring]) -> np.ndarra
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), SCORINGS)
 def test_ranks_are_those_of_numpy_and_of_sorting(seed: int, scorings: list[nm.Scoring]) -> None:
     pool = made_up(seed)
@@ -163,7 +163,7 @@ def test_ranks_are_those_of_numpy_and_of_sorting(seed: int, scorings: list[nm.Sc
         assert compiled[at].tolist() == expected
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), SCORINGS)
 def test_both_engines_give_the_same_bytes(seed: int, scorings: list[nm.Scoring]) -> None:
     pool = made_up(seed)

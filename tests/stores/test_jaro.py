@@ -161,7 +161,7 @@ def test_rapidfuzz_is_never_below_and_at_most_an_eighteenth_above(query: str, te
             assert exact - 1e-12 <= bound <= exact + 1 / 18 + 1e-12
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     query=st.one_of(TEXTS, LETTERS),
     texts=st.lists(st.one_of(TEXTS, LETTERS), max_size=40),

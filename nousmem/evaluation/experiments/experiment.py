@@ -40,8 +40,7 @@ __all__ = ["Experiment", "read_experiment"]
 class Experiment:
     """Conditions, the settings tried under each, and how the result is judged.
 
-    Raises:
-        InvalidParameter: the grid or the measures are not valid.
+    Nothing is checked when it is made; `settings` does.
     """
 
     title: str
@@ -68,7 +67,13 @@ class Experiment:
     """Of folds and resamples, and of the draws of a search; at least 0."""
 
     def settings(self) -> Settings:
-        """Return what every condition is measured under: the grid, and the baseline."""
+        """Return what every condition is measured under: the grid, and the baseline.
+
+        Raises:
+            UnknownName: there is no such search.
+            InvalidParameter: the grid or the search's options are not valid, or the search is
+                "optuna".
+        """
         if self.search == "optuna":
             raise InvalidParameter(
                 'search "optuna" would try other settings under each condition: take "random" or '

@@ -58,10 +58,14 @@ def run_experiment(
     Raises:
         ExperimentError: `out` holds something else, or a worker died and nobody took over.
         CorpusFileMissing, CorpusError: a corpus cannot be loaded.
-        InvalidParameter: Fresh is asked for and no query is marked; the backend's arguments do
-            not fit.
-        UnknownName: there is no such backend.
-        MissingDependency: the backend is "dask", which is not installed.
+        InvalidParameter: the grid, the search's options or how a condition retrieves are not
+            valid; Fresh is asked for and no query is marked; the backend's arguments do not fit.
+        UnknownName: a backend, a search, a corpus, a store, an embedder or a leg that there is
+            none of.
+        EmbedderError, EmbeddingMismatch, StoreError: candidates cannot be retrieved; as in
+            `sweep`.
+        MissingDependency: the backend is "dask", which is not installed; or a package that a
+            store or embedder needs is not.
     """
     _check_backend(backend, scheduler, jobs)
     settings = experiment.settings()
