@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -84,10 +84,36 @@ def main() -> None:
     """Run the command."""
     warnings.showwarning = _warning_line
     try:
-        app()
+        status = app(prog_name="nousmem", standalone_mode=False)
+    except typer.Abort:
+        sys.exit(1)
+    except _USAGE_ERROR as error:
+        _refuse(_usage(error))
     except NousmemError as error:
-        typer.echo(f"nousmem: {' '.join(str(error).split())}", err=True)
+        _refuse(str(error))
+    except OSError as error:  # such as a folder for the result that cannot be made
+        named = "" if error.filename is None else f"{error.filename}: "
+        _refuse(f"{named}{error.strerror or error}")
+    except MemoryError as error:
+        _refuse(f"there is not enough memory for that much: {error}")
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+_USAGE_ERROR: Final[Any] = typer.BadParameter.__base__
+"""What Typer raises for wrong arguments; it has no public name in every release."""
+
+
+def _usage(error: Any) -> str:
+    message = str(error.format_message()).rstrip(".")
+    if not message:  # a command without arguments, whose help is printed already
         sys.exit(2)
+    place = "nousmem" if error.ctx is None else error.ctx.command_path
+    return f"{message}; see `{place} --help`"
+
+
+def _refuse(message: str) -> NoReturn:
+    typer.echo(f"nousmem: {' '.join(message.split())}", err=True)
+    sys.exit(2)
 
 
 def _warning_line(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -33,7 +33,7 @@ def compare(
     measures: Annotated[
         str, typer.Option(help="For settings: measures, separated by commas.")
     ] = "nDCG@10,R@10,RR",
-    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare two results or two settings, paired over queries.

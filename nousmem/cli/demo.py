@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from nousmem.cli.output import frame_records, print_json
 from nousmem.cli.sweep import print_leaderboard
 from nousmem.corpora import load_corpus
 from nousmem.embeddings import embed, open_embedder
@@ -34,17 +35,35 @@ def demo(
         str | None,
         typer.Option(help="minilm (the default where it is installed), hashing, or none."),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Load the bundled corpus, sweep decay and weights, show and keep what is best."""
     chosen = embedder or _best_installed_embedder()
+    out.mkdir(parents=True, exist_ok=True)  # now rather than after the work
     corpus = load_corpus(_CORPUS)
-    typer.echo(repr(corpus))
+    if not as_json:
+        typer.echo(repr(corpus))
     swept = run_sweep(corpus, embedder=chosen, grid=_GRID, measures=_MEASURES, progress=True)
-    print_leaderboard(swept, _MEASURES[0], top=8)
+    if not as_json:
+        print_leaderboard(swept, _MEASURES[0], top=8)
     files = swept.write(out)
     best = out / "best.toml"
     best.write_text(swept.best(_MEASURES[0]).to_toml())
-    files += [best, *_pictures(swept, chosen, out)]
+    pictures, example = _pictures(swept, chosen, out)
+    files += [best, *pictures]
+    if as_json:
+        print_json(
+            {
+                "corpus": corpus.name,
+                "embedder": chosen,
+                "rows": frame_records(swept.frame),
+                "best": swept.best(_MEASURES[0]).to_dict(),
+                "files": files,
+            }
+        )
+        return
+    if example:
+        typer.echo(f"ranking.png shows the best setting's ranking for {example!r}")
     typer.echo(f"wrote {len(files)} files to {out}/: {', '.join(file.name for file in files)}")
     typer.echo(f"the settings to take along: {best}")
 
@@ -60,26 +79,28 @@ def _best_installed_embedder() -> str:
     return "hashing"
 
 
-def _pictures(swept: SweepResult, embedder: str, out: Path) -> list[Path]:
+def _pictures(swept: SweepResult, embedder: str, out: Path) -> tuple[list[Path], str]:
+    """Draw; return the files, and the query whose ranking is shown, "" where none can be."""
     if importlib.util.find_spec("matplotlib") is None:
         typer.echo("no pictures: pip install 'nousmem[notebooks]' for matplotlib", err=True)
-        return []
+        return [], ""
     from nousmem.viz import plots, style
 
     measure = _MEASURES[0]
     best = swept.best(measure)
     at_best = swept.by()
     at_best = at_best[at_best["w_importance"] == best.w_importance]
+    ranking, query = _ranking_picture(swept, embedder)
     pictures: dict[str, Any] = {
         "heatmap": plots.heatmap(swept.frame, measure=measure),
         "half-life": plots.curve(at_best, measure=measure),
-        "ranking": _ranking_picture(swept, embedder),
+        "ranking": ranking,
     }
-    return [style.save(axes, out / f"{name}.png") for name, axes in pictures.items()]
+    return [style.save(axes, out / f"{name}.png") for name, axes in pictures.items()], query
 
 
-def _ranking_picture(swept: SweepResult, embedder: str) -> Any:
-    """Draw how the best setting ranks an updated fact."""
+def _ranking_picture(swept: SweepResult, embedder: str) -> tuple[Any, str]:
+    """Draw how the best setting ranks an updated fact; return the Axes and the query."""
     from nousmem.viz import plots
 
     corpus, model = swept.corpus, open_embedder(embedder)
@@ -93,7 +114,7 @@ def _ranking_picture(swept: SweepResult, embedder: str) -> Any:
     hits = Search(store, model, scoring=swept.best(_MEASURES[0]))(
         query.text, scope=query.scope, now=query.now, as_of=query.as_of, limit=8
     )
-    typer.echo(f"ranking.png shows the best setting's ranking for {query.text!r}")
     judged = corpus.qrels[corpus.qrels["query_id"] == query.query_id]
     relevant = set(judged.loc[judged["relevance"] > 0, "doc_id"])
-    return plots.score_parts(hits.to_frame(), scoring=hits.scoring, relevant=relevant)
+    axes = plots.score_parts(hits.to_frame(), scoring=hits.scoring, relevant=relevant)
+    return axes, query.text

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nousmem.cli.output import frame_records, print_json, print_table
+from nousmem.errors import ExperimentError
 from nousmem.evaluation.experiments import (
     check_gate,
     check_gateable,
@@ -27,9 +28,9 @@ def gate(
         bool, typer.Option("--update", help="Write the baseline from what is measured now.")
     ] = False,
     tolerance: Annotated[
-        float, typer.Option(help="A fall within it is no fall; in units of the measures.")
+        float, typer.Option(min=0, help="A fall within it is no fall; in units of the measures.")
     ] = 0.0,
-    show: Annotated[int, typer.Option(help="Queries that moved shown in the table.")] = 15,
+    show: Annotated[int, typer.Option(min=0, help="Queries that moved shown in the table.")] = 15,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure an experiment and compare it with a baseline, query by query.
@@ -39,6 +40,8 @@ def gate(
     """
     experiment = read_experiment(file)
     check_gateable(experiment)
+    if update and baseline.is_dir():
+        raise ExperimentError(f"the baseline is a JSON file, but {baseline} is a folder")
     result = run_experiment(experiment, progress=True)
     if update:
         write_baseline(result, baseline)

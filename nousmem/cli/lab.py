@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from nousmem.cli.output import print_json
 from nousmem.errors import CorpusFileMissing, MissingDependency
 
 __all__ = ["lab"]
@@ -28,12 +29,17 @@ def lab(
     only_copy: Annotated[
         bool, typer.Option("--only-copy", help="Copy the notebooks, and start nothing.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Copy the notebooks into a folder and open JupyterLab there."""
     if importlib.util.find_spec("jupyterlab") is None and not only_copy:
         raise MissingDependency("jupyterlab", extra="notebooks", purpose="nousmem lab")
     copied = _copy_notebooks(folder)
-    typer.echo(f"{copied} notebooks copied to {folder}/, {_count(folder) - copied} were there")
+    there = len(list(folder.glob("*.ipynb"))) - copied
+    if as_json:
+        print_json({"folder": str(folder), "copied": copied, "there": there})
+    else:
+        typer.echo(f"{copied} notebooks copied to {folder}/, {there} were there")
     if only_copy:
         return
     command = [sys.executable, "-m", "jupyterlab"]
@@ -59,7 +65,3 @@ def _source() -> Path:
         if any(place.glob("*.ipynb")):
             return place
     raise CorpusFileMissing("the notebooks are not part of this installation of nousmem")
-
-
-def _count(folder: Path) -> int:
-    return len(list(folder.glob("*.ipynb")))

@@ -79,6 +79,8 @@ def session(
     if target is None:
         raise SessionError("expected a session file or a folder of them: nousmem session TARGET")
     chosen = _settings(settings or [DEFAULT])
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # now rather than after the work
     with_ = {"embedder": embedder, "store": store, "options": _options(option or [])}
     found = {one.name: _run(one, model, chosen, **with_) for one in _read(target, model)}
     if out is not None:

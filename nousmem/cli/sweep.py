@@ -64,7 +64,7 @@ def sweep(
         str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://HOST:8786.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Conditions measured at once.")] = 1,
-    top: Annotated[int, typer.Option(help="Settings shown in the table.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Settings shown in the table.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure every setting of a grid on the judged queries of a corpus.
@@ -86,6 +86,8 @@ def sweep(
         return
     _refuse_options(context, refused=_RUNNING)
     names = [name.strip() for name in measures.split(",") if name.strip()]
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # now rather than after the work
     swept = run_sweep(
         load_corpus(target, path=path),
         store=store,

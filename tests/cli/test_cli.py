@@ -144,3 +144,18 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
         "half-life.png",
         "ranking.png",
     }
+
+
+def test_every_command_can_speak_to_programs() -> None:
+    from typer.main import get_command
+
+    from nousmem.cli.app import app
+
+    def commands(group, name=""):
+        for key, one in getattr(group, "commands", {}).items():
+            yield from commands(one, f"{name} {key}".strip())
+        if not hasattr(group, "commands"):
+            yield name, {option for parameter in group.params for option in parameter.opts}
+
+    silent = {name for name, options in commands(get_command(app)) if "--json" not in options}
+    assert silent == {"mcp"}  # what it prints is a protocol
