@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from nousmem.evaluation.cautions import BuryingDecayWarning, IdleParameterWarning
+from nousmem.evaluation.cautions import (
+    BuryingDecayWarning,
+    IdleParameterWarning,
+    SilentLegWarning,
+)
 from nousmem.evaluation.comparison import (
     FewQueriesWarning,
     Interval,
@@ -61,6 +65,7 @@ __all__ = [
     "MeasuredSettings",
     "Range",
     "ReplayResult",
+    "SilentLegWarning",
     "Simplex",
     "SweepResult",
     "compare",

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nousmem.candidates import LEGS
 from nousmem.evaluation.measures import query_means
-from nousmem.evaluation.pools import CandidatePool
 from nousmem.scoring import Floats, Scoring, half_life_days
 
-__all__ = ["BuryingDecayWarning", "IdleParameterWarning", "warn_of_burying", "warn_of_idle"]
+if TYPE_CHECKING:
+    from nousmem.evaluation.pools import CandidatePool
+
+__all__ = [
+    "BuryingDecayWarning",
+    "IdleParameterWarning",
+    "SilentLegWarning",
+    "warn_of_burying",
+    "warn_of_idle",
+    "warn_of_silent_leg",
+]
 
 _BURIED = 0.01
+_ENOUGH_QUERIES = 10
 
 
 class IdleParameterWarning(UserWarning):
@@ -22,6 +34,33 @@ class IdleParameterWarning(UserWarning):
 
 class BuryingDecayWarning(UserWarning):
     """Every setting of a sweep lets decay bury what it is looking for."""
+
+
+class SilentLegWarning(UserWarning):
+    """A leg that was read returned nothing for any query."""
+
+
+def warn_of_silent_leg(pool: CandidatePool, legs: Sequence[str], *, stacklevel: int) -> None:
+    """Warn of each leg that found nothing for any of at least ten queries.
+
+    Such as a text leg that looks for the whole question as a substring: what is measured is then
+    the other leg alone, or nothing.
+
+    Args:
+        pool: The candidates.
+        legs: Those that were read.
+        stacklevel: Of the warning.
+    """
+    if len(pool) < _ENOUGH_QUERIES:
+        return
+    for at, leg in enumerate(LEGS):
+        if leg in legs and not pool.ranks[at].any():
+            hint = "; a DuckDB store has ?text=bm25 for questions" if leg == "text" else ""
+            warnings.warn(
+                f"the {leg} leg found nothing for any of {len(pool):,} queries{hint}",
+                SilentLegWarning,
+                stacklevel=stacklevel,
+            )
 
 
 def warn_of_idle(

@@ -44,6 +44,7 @@ class Judgement:
 
     query_id: str
     doc_id: str
+    """The candidate's id."""
     relevance: int
     """2 relevant, 1 partly, 0 not."""
     judged_at: datetime

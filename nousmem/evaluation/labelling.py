@@ -45,16 +45,23 @@ class LabelCandidate:
     text: str
     """What the query asks."""
     doc_id: str
+    """The candidate's id."""
     content: str
+    """Its text."""
     number: int
     """Place among the query's candidates, from 1."""
     of: int
     """How many candidates the query has."""
     as_of: datetime | None
+    """When the query was asked, UTC; None where the pool does not say."""
     created_at: datetime | None
+    """When the candidate was remembered, UTC; None likewise."""
     pool: str
+    """The legs that were read and how deep, such as `text+vector@30`; "" likewise."""
     text_rank: int | None
+    """From 1; None where the leg did not propose it. Not for the judge's eyes."""
     vector_rank: int | None
+    """The same for the vector leg."""
 
     @property
     def pair(self) -> Pair:
@@ -67,12 +74,15 @@ class LabelProgress:
     """How far a pool is labelled."""
 
     candidates: int
+    """Rows of the pool."""
     judged: int
+    """Of these, how many have a judgement in the file."""
     relevant: int
     """Judged 1 or 2."""
     skipped: int
     """Left out in this session; they come up again in the next."""
     queries: int
+    """Queries of the pool."""
     queries_done: int
     """Queries without an unjudged candidate."""
 

@@ -32,6 +32,7 @@ class MeasuredQuery:
     """A query as a result needs to know it."""
 
     query_id: str
+    """As in the corpus, like `text`, `category` and `scope`."""
     text: str
     category: str
     group: str

@@ -15,6 +15,7 @@ from nousmem.corpora import Corpus, Partition, Query
 from nousmem.embeddings import embed
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
+from nousmem.evaluation.cautions import warn_of_silent_leg
 from nousmem.evaluation.measures import Judgements
 from nousmem.evaluation.progress import progress_bar
 from nousmem.evaluation.successors import Successors
@@ -56,13 +57,13 @@ class CandidatePool:
     leg_scores: Floats
     """Shape (legs, n, c): the leg's own score, NaN where absent or padding."""
     importance: Floats
-    """Shape (n, c)."""
+    """Shape (n, c): 0 to 1; 0 for padding."""
     last_accessed: NDArray[np.int64]
     """Shape (n, c): whole seconds since 1970."""
     created: NDArray[np.int64]
     """Shape (n, c): whole seconds since 1970."""
     evergreen: NDArray[np.bool_]
-    """Shape (n, c)."""
+    """Shape (n, c): exempt from decay; false for padding."""
     present: NDArray[np.bool_]
     """Shape (n, c): false for padding."""
     now: NDArray[np.int64]
@@ -138,7 +139,7 @@ def load_partition(
             holds entries of something else; or the store URL has an option that is not valid.
         UnknownName, StoreError, MissingDependency: as in `open_store`.
         EmbedderError: the embedder failed.
-        EmbeddingMismatch: the entries carry vectors that do not go together.
+        EmbeddingMismatch: entries and store hold vectors of different embedders or lengths.
     """
     entries = partition.entries
     if embedder is not None:
@@ -206,6 +207,7 @@ def retrieve_pool(
         raise InvalidParameter(f"corpus {corpus.name!r} has no query with a relevant entry")
     measured = set(judgements.query_ids)
     found: dict[str, Candidates] = {}
+    read: set[str] = set()
     with progress_bar(len(judgements), "queries", show=progress) as advance:
         for partition in corpus.partitions():
             queries = [query for query in partition.queries if query.query_id in measured]
@@ -213,6 +215,7 @@ def retrieve_pool(
                 continue
             opened = load_partition(corpus, partition, store=store, embedder=embedder)
             search = Search(opened, embedder, legs=legs, pool=pool)
+            read |= set(search.active_legs())
             for query, vector in zip(queries, _query_vectors(search, queries), strict=True):
                 found[query.query_id] = retrieve(
                     opened,
@@ -231,12 +234,14 @@ def retrieve_pool(
     excluded = dict(corpus.card.excluded)
     if judgements.n_without:
         excluded["no relevant entry"] = judgements.n_without
-    return _packed(
+    packed = _packed(
         [by_id[query_id] for query_id in judgements.query_ids],
         [found[query_id] for query_id in judgements.query_ids],
         judgements,
         excluded,
     )
+    warn_of_silent_leg(packed, sorted(read), stacklevel=4)
+    return packed
 
 
 def _query_vectors(search: Search, queries: Sequence[Query]) -> list[Any]:

@@ -106,8 +106,7 @@ def sweep(
             none of.
         CorpusError: the marks of an updated fact are not lists of entry ids (see `UpdateMarks`).
         EmbedderError: the embedder failed.
-        EmbeddingMismatch: the entries carry vectors that do not go together, or not with the
-            embedder's.
+        EmbeddingMismatch: entries and store hold vectors of different embedders or lengths.
         StoreError: the store cannot be opened, read or written.
         MissingDependency: the engine is "numba", or the search "optuna", and not installed; or a
             package that store or embedder need is not.

@@ -39,3 +39,8 @@ def test_a_sweep_that_can_answer_is_silent(corpus: nm.Corpus):
             embedder="hashing",
             grid={"decay_lambda": [1e-5, 0.1], "w_importance": [0, 0.3], "rrf_k": [5, 60]},
         )
+
+
+def test_a_leg_that_finds_nothing_is_named(corpus: nm.Corpus):
+    with pytest.warns(ev.SilentLegWarning, match="text leg found nothing for any of 22 queries"):
+        ev.sweep(corpus, store="duckdb", embedder="hashing", grid={})

@@ -154,7 +154,12 @@ class Experiment:
 
 _TABLES: Final = ("corpus", "retrieval", "scoring", "grid", "search", "baseline")
 _VALUES: Final = ("title", "measures", "tune", "folds", "seed")
-_CORPUS: Final = ("name", "path", "options", "vary")
+_CORPUS_KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    "name": (str, "the name of a corpus"),
+    "path": (str, "the path of a file or folder"),
+    "options": (dict, "a table of the loader's options"),
+    "vary": (dict, "a table of options, each with a list of values"),
+}
 _RETRIEVAL: Final = {
     "store": str,
     "embedder": str,
@@ -243,10 +248,18 @@ class _Reader:
                 self.faults.append("corpus: expected a table [corpus] with a name")
                 continue
             one = cast("Mapping[str, Any]", table)
-            self._known("corpus", one, _CORPUS)
+            self._known("corpus", one, tuple(_CORPUS_KINDS))
+            wrong = [
+                f"corpus: {name} must be {wanted}, got {one[name]!r}"
+                for name, (kind, wanted) in _CORPUS_KINDS.items()
+                if name in one and not isinstance(one[name], kind)
+            ]
+            if wrong:
+                self.faults += wrong
+                continue
             path = one.get("path")
             fixed = CorpusChoice(
-                str(one["name"]),
+                one["name"],
                 None if path is None else str(self.folder / path),
                 dict(one.get("options", {})),
             )

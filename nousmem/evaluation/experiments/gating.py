@@ -7,6 +7,7 @@ moved. It is JSON, small, and meant to be committed.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nousmem.errors import ExperimentError
+from nousmem.errors import ExperimentError, InvalidParameter
 from nousmem.evaluation.comparison import paired_interval
 from nousmem.evaluation.experiments.conditions import MeasuredCondition
 from nousmem.evaluation.experiments.experiment import Experiment
@@ -106,9 +107,12 @@ def check_gate(
     Raises:
         ExperimentError: the baseline is missing or damaged, or is of another experiment: other
             conditions or measures.
+        InvalidParameter: the tolerance is below 0 or not finite.
     """
     import pandas as pd
 
+    if not 0 <= tolerance < math.inf:
+        raise InvalidParameter(f"tolerance must be a finite number from 0, got {tolerance!r}")
     check_gateable(result.experiment)
     document = _read_baseline(Path(baseline))
     measures = [str(measure) for measure in result.experiment.measures]

@@ -15,7 +15,7 @@ from nousmem.evaluation.experiments.conditions import (
     varied_columns,
 )
 from nousmem.evaluation.experiments.experiment import Experiment
-from nousmem.evaluation.measured import MeasuredSettings
+from nousmem.evaluation.measured import MeasuredQuery, MeasuredSettings
 from nousmem.evaluation.validation import CrossValidation, cross_validate
 from nousmem.scoring import Floats, Scoring
 
@@ -103,6 +103,41 @@ class ExperimentResult:
             seed=self.experiment.seed,
         )
 
+    def between_conditions(self, baseline: int = 0) -> pd.DataFrame:
+        """Compare conditions, each tuned on all folds but one and judged on that one.
+
+        Args:
+            baseline: The condition compared with. The others are those that share its queries.
+
+        Returns:
+            Columns: condition, and those of `nousmem.evaluation.compare`; empty where no other
+            condition shares the queries.
+        """
+        import pandas as pd
+
+        ids = [query.query_id for query in self._tuned_queries(baseline)]
+        sharing = [
+            at
+            for at in range(len(self.conditions))
+            if [query.query_id for query in self._tuned_queries(at)] == ids
+        ]
+        if len(sharing) < 2:
+            return pd.DataFrame()
+        names = self.names
+        table = compare_values(
+            {
+                names[at]: self.cross_validated(at).values[np.newaxis]  # noqa: PD011  # not pandas
+                for at in sharing
+            },
+            [self.experiment.tune],
+            query_ids=ids,
+            groups=[query.group for query in self._tuned_queries(baseline)],
+            baseline=names[baseline],
+            seed=self.experiment.seed,
+        )
+        table.insert(0, "condition", [names.index(name) for name in table["name"]])
+        return table
+
     def cross_validated(self, condition: int) -> CrossValidation:
         """Return what tuning under one condition is worth on folds it did not see."""
         measured = self.conditions[condition].measured
@@ -121,6 +156,12 @@ class ExperimentResult:
             f"ExperimentResult({self.experiment.title!r}: {len(self.conditions)} conditions × "
             f"{settings:,} settings, tuned by {self.experiment.tune})"
         )
+
+    def _tuned_queries(self, condition: int) -> list[MeasuredQuery]:
+        """Return the queries that the tuned measure exists for."""
+        measured = self.conditions[condition].measured
+        exists = ~np.isnan(measured.values_of(self.experiment.tune)[0])
+        return [one for one, there in zip(measured.queries, exists, strict=True) if there]
 
     def _folds(self, measured: MeasuredSettings) -> int:
         """Return the experiment's folds, or as many as there are groups."""

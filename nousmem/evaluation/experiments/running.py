@@ -154,7 +154,14 @@ def _workers(joblib: Any, backend: Backend, scheduler: str | None) -> Generator[
             yield
         return
     distributed: Any = importlib.import_module("distributed")
-    with distributed.Client(scheduler), joblib.parallel_config(backend="dask"):
+    try:
+        client = distributed.Client(scheduler)
+    except (OSError, ValueError) as error:
+        raise InvalidParameter(
+            f"no Dask scheduler answers at {scheduler!r} (expected an address such as "
+            f"tcp://127.0.0.1:8786): {error}"
+        ) from error
+    with client, joblib.parallel_config(backend="dask"):
         yield
 
 

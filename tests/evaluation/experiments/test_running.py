@@ -176,3 +176,14 @@ def test_tuning_is_judged_on_folds_it_did_not_see(experiment_file: Path):
         assert not set(groups[inside]) & set(groups[~inside])
         chosen = int(values[:, ~inside].mean(axis=1).argmax())
         assert np.array_equal(judged.values[inside], values[chosen, inside])
+
+
+def test_conditions_are_compared_where_they_share_their_queries(experiment_file: Path):
+    result = ev.run_experiment(ev.read_experiment(experiment_file))
+    table = result.between_conditions(1)
+    assert table["condition"].tolist() == [0, 2, 3]
+    for row in table.itertuples():
+        own, base = (result.cross_validated(at).mean for at in (row.condition, 1))
+        assert row.mean == pytest.approx(own)
+        assert row.difference == pytest.approx(own - base)
+        assert row.low <= row.difference <= row.high
