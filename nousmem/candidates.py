@@ -38,18 +38,19 @@ class Candidates:
     """The union of the legs' lists, by descending doc_id (which is the tie rule)."""
 
     entries: tuple[Entry, ...]
+    """Length n, as the store returned them."""
     ranks: NDArray[np.int64]
     """Shape (len(LEGS), n): rank from 1 in each leg, 0 where the leg did not return it."""
     leg_scores: Floats
     """Shape (len(LEGS), n): the leg's own score, NaN where absent."""
     importance: Floats
-    """Shape (n,)."""
+    """Shape (n,): 0 to 1."""
     last_accessed: NDArray[np.int64]
     """Shape (n,): whole seconds since 1970."""
     created: NDArray[np.int64]
     """Shape (n,): whole seconds since 1970."""
     evergreen: NDArray[np.bool_]
-    """Shape (n,)."""
+    """Shape (n,): exempt from decay."""
 
     @classmethod
     def union(cls, legs: Mapping[str, ScoredEntries]) -> Candidates:
@@ -120,6 +121,7 @@ class ScoreParts:
     decay: Floats
     """Share of relevance that age leaves, 0 to 1; by the scoring's curve and clock."""
     importance: Floats
+    """0 to 1."""
     recency: Floats
     """0 to 1; since last access always."""
     score: Floats

@@ -53,6 +53,7 @@ class Injection:
     """One search made for a model request, and what the model was shown of it."""
 
     at: datetime
+    """The clock's instant, UTC; ages were counted from it."""
     query: str
     """The user's message."""
     block: Block | None

@@ -85,6 +85,7 @@ class Reflection:
     """One reflection, with all that it did."""
 
     at: datetime
+    """The clock's instant when it began, UTC."""
     outcomes: tuple[Outcome, ...] = ()
     """One for each operation, in order."""
     reply: str = ""

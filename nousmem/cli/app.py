@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
@@ -82,7 +83,7 @@ def options(
 
 def main() -> None:
     """Run the command."""
-    warnings.showwarning = _warning_line
+    warnings.showwarning = _warning_lines()
     try:
         status = app(prog_name="nousmem", standalone_mode=False)
     except typer.Abort:
@@ -116,5 +117,14 @@ def _refuse(message: str) -> NoReturn:
     sys.exit(2)
 
 
-def _warning_line(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"nousmem: warning: {' '.join(str(message).split())}", err=True)
+def _warning_lines() -> Callable[..., None]:
+    """Return what prints a warning as one line; equal ones, such as of each condition, once."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        line = " ".join(str(message).split())
+        if line not in said:
+            said.add(line)
+            typer.echo(f"nousmem: warning: {line}", err=True)
+
+    return show

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,9 +13,11 @@ from rich.console import Console
 
 from nousmem.cli.opening import opened
 from nousmem.cli.output import frame_records, print_json, print_table
+from nousmem.corpora import read_entries
 from nousmem.corpora.frames import read_queries
-from nousmem.embeddings import open_embedder
-from nousmem.errors import CorpusError, InvalidParameter
+from nousmem.corpora.tables import TABLE_SUFFIXES
+from nousmem.embeddings import Embedder, embed, open_embedder
+from nousmem.errors import CorpusError, InvalidParameter, StoreError
 from nousmem.evaluation.judgement_file import LEVELS
 from nousmem.evaluation.judging import (
     judged_share,
@@ -23,6 +26,7 @@ from nousmem.evaluation.judging import (
     read_qrels,
 )
 from nousmem.evaluation.labelling import KEYS, LabelCandidate, LabelSession
+from nousmem.stores import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +38,10 @@ _ARROWS: Final = {"\x1b[A": "k", "\x1b[B": "j", "\x1bOA": "k", "\x1bOB": "j"}
 
 
 def label(
-    store: Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")],
+    store: Annotated[
+        str,
+        typer.Argument(help="Store URL, such as sqlite:memories.db, or a table of memories."),
+    ],
     queries: Annotated[
         Path, typer.Argument(help="Table of queries (.csv, .tsv, .jsonl, .json, .parquet).")
     ],
@@ -56,15 +63,11 @@ def label(
 ) -> None:
     """Propose candidates for each query, ask what is relevant, and write qrels; can be resumed."""
     asked = read_queries(queries)
-    with opened(store, exists=True) as searched:
-        pool = propose_pool(
-            searched,
-            asked,
-            depth=depth,
-            embedder=open_embedder(embedder),
-            seed=seed,
-            progress=True,
-        )
+    model = open_embedder(embedder)
+    with _searched(store, model) as searched:
+        if not searched.list(limit=1):
+            raise StoreError(f"the store {store} is empty: `nousmem import` fills it from a file")
+        pool = propose_pool(searched, asked, depth=depth, embedder=model, seed=seed, progress=True)
     without = [one.query_id for one in asked if one.query_id not in set(pool["query_id"])]
     if propose_only:
         _write_pool(pool, out or Path("pool.csv"), without, as_json=as_json)
@@ -75,6 +78,19 @@ def label(
         console.print(f"{query_id}: nothing is found for it, so there is nothing to judge")
     _ask(session, console)
     _print_summary(session, pool, without, as_json=as_json)
+
+
+@contextmanager
+def _searched(place: str, model: Embedder | None) -> Generator[Store]:
+    """Open what candidates come from: a store, or a table whose entries go into one in memory."""
+    if Path(place).suffix.lower() not in TABLE_SUFFIXES or not Path(place).exists():
+        with opened(place, exists=True) as store:
+            yield store
+        return
+    entries = read_entries(place)
+    with opened("sqlite::memory:") as store:
+        store.put(entries if model is None else embed(entries, model, progress=True))
+        yield store
 
 
 def _write_pool(pool: pd.DataFrame, file: Path, without: list[str], *, as_json: bool) -> None:

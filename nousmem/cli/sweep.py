@@ -195,11 +195,11 @@ def run_experiment_file(
 
 
 def print_leaderboard(swept: SweepResult, measure: str, *, top: int) -> None:
-    """Print the best settings, each with its difference to the defaults."""
+    """Print the best settings, each with its difference to what they are compared with."""
     rows = frame_records(swept.leaderboard(measure, top=top))
     for row in rows:
         row.pop("n_queries")
-        row["vs default (95 %)"] = (
+        row["difference (95 %)"] = (
             f"{row.pop('difference'):+.4f} [{row.pop('low'):+.4f}, {row.pop('high'):+.4f}]"
         )
     title = (

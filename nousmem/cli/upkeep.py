@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from nousmem.cli.opening import opened
 from nousmem.cli.output import print_json, print_table
+from nousmem.corpora import read_entries
 from nousmem.embeddings import open_embedder
 from nousmem.entry import Entry
 from nousmem.errors import InvalidParameter, InvalidScope, StoreError
@@ -19,6 +20,8 @@ from nousmem.stores import KeptStore, Store
 from nousmem.transfer import export_entries, import_entries
 
 __all__ = ["check", "export", "forget", "import_", "reembed"]
+
+_TABLES: Final = (".csv", ".tsv")
 
 _Store = Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -107,7 +110,11 @@ def export(
 def import_(
     store: _Store,
     file: Annotated[
-        Path, typer.Argument(help="A .jsonl or .parquet file; with --from, another system's.")
+        Path,
+        typer.Argument(
+            help="What export wrote (.jsonl, .parquet), or a table of memories (.csv, .tsv); "
+            "with --from, another system's file."
+        ),
     ],
     *,
     source: Annotated[
@@ -132,10 +139,15 @@ def import_(
 ) -> None:
     """Put the entries of a file into a store, replacing those whose id exists."""
     scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
-    if source is None and (scope or assume_utc or no_vectors):
+    is_table = source is None and file.suffix.lower() in _TABLES
+    if source is None and (assume_utc or no_vectors or (scope and not is_table)):
         raise InvalidParameter("whose memories, --assume-utc and --no-vectors need --from")
     entries: list[Entry] | None = None
-    if source is not None:
+    if is_table:
+        entries = read_entries(file, scope=scope)
+    elif source is None and not file.is_file():
+        raise StoreError(f"cannot read {file}: there is no such file")  # before a store is made
+    elif source is not None:
         entries = read_memories(
             file,
             source=None if source == "auto" else source,

@@ -7,6 +7,7 @@ from nousmem.corpora.frames import corpus_from_frames, load_tables
 from nousmem.corpora.locomo import load_locomo
 from nousmem.corpora.longmemeval import load_longmemeval
 from nousmem.corpora.registry import list_corpora, load_corpus, recognise_corpus
+from nousmem.corpora.table_entries import read_entries
 from nousmem.corpora.trec import load_trec
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "load_longmemeval",
     "load_tables",
     "load_trec",
+    "read_entries",
     "recognise_corpus",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -12,18 +12,19 @@ from nousmem.corpora.corpus import Card, Corpus, Query
 from nousmem.corpora.dates import TIMELESS
 from nousmem.corpora.files import PathLike
 from nousmem.corpora.judgements import qrels_frame
+from nousmem.corpora.table_entries import ID_COLUMNS, SCOPE_COLUMNS, make_entries
 from nousmem.corpora.tables import (
     TABLE_SUFFIXES,
     Problems,
     Row,
+    column_names,
     guess_columns,
     identifier,
     json_value,
-    parse_json_cell,
     read_rows,
 )
-from nousmem.entry import ENTRY_FIELDS, Entry, parse_instant
-from nousmem.errors import CorpusError, CorpusFileMissing, InvalidEntry, InvalidVector
+from nousmem.entry import Entry, parse_instant
+from nousmem.errors import CorpusError, CorpusFileMissing, InvalidEntry, InvalidParameter
 from nousmem.scope import SCOPE_FIELDS, Scope
 from nousmem.stores.base import Store
 
@@ -32,47 +33,31 @@ if TYPE_CHECKING:
 
 __all__ = ["corpus_from_frames", "load_tables", "read_queries"]
 
-_SCOPE_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    "agent_id": ("agent_id", "agent"),
-    "session_id": ("session_id", "session", "conversation_id"),
-    "user_id": ("user_id", "user"),
-    "namespace": ("namespace",),
-}
-
-_DOC_ID: Final = ("doc_id", "docid", "docno", "entry_id", "memory_id", "corpus_id", "id", "_id")
-
-_ENTRY_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    **{name: (name,) for name in ENTRY_FIELDS},
-    **_SCOPE_COLUMNS,
-    "id": _DOC_ID,
-    "content": ("content", "text", "memory", "document", "passage", "message", "body", "fact"),
-    "created_at": ("created_at", "timestamp", "created", "datetime", "date", "time"),
-}
-
 _QUERY_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "query_id": ("query_id", "qid", "question_id", "topic_id", "id", "_id"),
     "text": ("text", "query", "question"),
     "now": ("now", "asked_at", "question_date", "timestamp", "date", "created_at"),
     "as_of": ("as_of",),
     "category": ("category", "question_type", "type"),
-    **_SCOPE_COLUMNS,
+    **SCOPE_COLUMNS,
 }
 
 _QRELS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "query_id": ("query_id", "qid", "question_id", "topic_id"),
     "text": ("query", "question", "text"),
-    "doc_id": _DOC_ID,
+    "doc_id": ID_COLUMNS,
+    "content": ("content", "memory", "entry", "document", "passage", "fact", "text"),
     "relevance": ("relevance", "label", "rel", "score", "grade", "judgement", "judgment"),
 }
 
-_TRUE: Final = ("true", "yes", "1")
-_FALSE: Final = ("false", "no", "0")
+
+_MOST_RELEVANT: Final = 2**31
 
 
 def corpus_from_frames(
     entries: pd.DataFrame | PathLike | Iterable[Row] | Iterable[Entry] | Store,
     queries: pd.DataFrame | PathLike | Iterable[Row] | None,
-    qrels: pd.DataFrame | PathLike | Iterable[Row],
+    qrels: pd.DataFrame | PathLike | Iterable[Row] | None,
     *,
     name: str = "custom",
     title: str = "",
@@ -94,13 +79,15 @@ def corpus_from_frames(
 
     Args:
         entries: The memories: a table, entries, or a store (what is superseded is left out).
-            Columns are an entry's fields; id and content are needed. Without created_at, all are
-            dated alike. Other columns are kept in the entry's metadata.
+            Columns are an entry's fields; content is needed. Without a column of ids, they are
+            made from text, time and scope, and a row that repeats another is left out. Without
+            created_at, all are dated alike. Other columns are kept in the entry's metadata.
         queries: The questions: query_id, text, and if there are any now, as_of, category and
             scope fields. Other columns are kept in the query's metadata. None: the qrels have
             the question in each row.
-        qrels: The judgements: doc_id, query_id or the question's text, and relevance (a whole
-            number; without such a column every row counts 1; below 0 is read as 0).
+        qrels: The judgements: doc_id or the entry's text, query_id or the question's text, and
+            relevance (a whole number; without such a column every row counts 1; below 0 is read
+            as 0).
         name: The corpus's name.
         title: For its card. Default: `name`.
         licence: For its card.
@@ -117,21 +104,25 @@ def corpus_from_frames(
             damaged, no entry is judged above 0, or `partition_field` is no scope field.
         CorpusFileMissing: there is no file at a path.
         InvalidEntry: `now` is not an instant.
-        InvalidParameter: a field or column that is named does not exist, or what is given is not
-            a table.
+        InvalidParameter: a field or column that is named does not exist, there
+            are no qrels, or what is given is not a table.
     """
-    problems = Problems()
-    made = _make_entries(entries, entry_columns or {}, now, problems)
+    if qrels is None:
+        raise InvalidParameter(
+            "a corpus needs judgements: a table with query_id, doc_id and relevance. Without any "
+            "yet, make some with `nousmem label`, or look at the entries with RankingExplorer"
+        )
+    problems, faults = Problems(), Counter[str]()
+    made = make_entries(entries, entry_columns or {}, now, faults=faults, problems=problems)
     latest = max((entry.created_at for entry in made.values()), default=TIMELESS)
     asked = latest if now is None else parse_instant(now, assume_utc=True)
     judged = read_rows(qrels, what="qrels")
-    columns = guess_columns(_names(judged), _QRELS_COLUMNS, qrels_columns or {}, what="qrels")
+    columns = guess_columns(column_names(judged), _QRELS_COLUMNS, qrels_columns or {}, what="qrels")
     if queries is None:
         made_queries = _queries_of_qrels(judged, columns, asked, problems)
     else:
         rows = read_rows(queries, what="queries")
         made_queries = _make_queries(rows, query_columns or {}, asked, problems)
-    faults: Counter[str] = Counter()
     judgements = _make_judgements(
         judged, columns, made, made_queries, faults=faults, problems=problems
     )
@@ -225,102 +216,23 @@ def _table(folder: Path, name: str, *, needed: bool) -> Path | None:
     found = [file for suffix in TABLE_SUFFIXES if (file := folder / f"{name}{suffix}").is_file()]
     if not found and needed:
         names = ", ".join(f"{name}{suffix}" for suffix in TABLE_SUFFIXES)
-        raise CorpusFileMissing(f"corpus 'tables': the folder {folder} holds none of {names}")
+        how = (
+            f"; `nousmem label {folder}/entries.csv {folder}/queries.csv --out {folder}/qrels.tsv` "
+            "makes it"
+            if name == "qrels"
+            else ""
+        )
+        raise CorpusFileMissing(f"corpus 'tables': the folder {folder} holds none of {names}{how}")
     return found[0] if found else None
-
-
-def _names(rows: list[Row]) -> list[str]:
-    return list(dict.fromkeys(column for row in rows for column in row))
-
-
-def _make_entries(
-    entries: Any, given: Mapping[str, str], now: datetime | None, problems: Problems
-) -> dict[str, Entry]:
-    if isinstance(entries, Store):
-        return {entry.id: entry for entry in entries.list()}
-    if isinstance(entries, Iterable) and not isinstance(entries, str | Path):
-        listed: list[Any] | None = None if hasattr(entries, "columns") else list(entries)  # pyright: ignore[reportUnknownArgumentType]
-        if listed and all(isinstance(entry, Entry) for entry in listed):
-            return _by_id(cast("list[Entry]", listed), problems)
-        entries = entries if listed is None else listed  # pyright: ignore[reportUnknownVariableType]
-    rows = read_rows(entries, what="entries")
-    columns = guess_columns(_names(rows), _ENTRY_COLUMNS, given, what="entries")
-    for needed in ("id", "content"):
-        if needed not in columns:
-            usual = ", ".join(_ENTRY_COLUMNS[needed])
-            problems.add(f"entries have no column for {needed} (usual names: {usual})")
-    if not {"id", "content"} <= columns.keys():
-        return {}
-    undated = TIMELESS if now is None else parse_instant(now, assume_utc=True)
-    made: list[Entry] = []
-    for number, row in enumerate(rows, start=1):
-        try:
-            made.append(_entry(row, columns, undated))
-        except (InvalidEntry, InvalidVector, ValueError) as error:
-            problems.add(f"entries: {error}", f"row {number}")
-            problems.refused.add(identifier(row.get(columns["id"])))
-    return _by_id(made, problems)
-
-
-def _by_id(entries: list[Entry], problems: Problems) -> dict[str, Entry]:
-    by_id: dict[str, Entry] = {}
-    for entry in entries:
-        if entry.id in by_id:
-            problems.add("entries: the id repeats", entry.id)
-        by_id[entry.id] = entry
-    return by_id
-
-
-def _entry(row: Row, columns: Mapping[str, str], undated: datetime) -> Entry:
-    values = {
-        name: _field(name, value)
-        for name, column in columns.items()
-        if (value := row.get(column)) is not None
-    }
-    for name in ("id", "created_at"):
-        if name in columns and name not in values:
-            raise InvalidEntry(f"{name} is missing")
-    extra = {
-        column: json_value(value)
-        for column, value in row.items()
-        if column not in columns.values() and value is not None
-    }
-    metadata = {**extra, **values.pop("metadata", {})}
-    content = values.pop("content", "")
-    values.setdefault("created_at", undated)
-    return Entry(content, metadata=metadata, **values)
-
-
-def _field(name: str, value: Any) -> Any:
-    """Return a cell as the entry's field wants it; files without types have text only."""
-    if name in {"id", *SCOPE_FIELDS, "superseded_by"}:
-        return identifier(value)
-    if name.endswith("_at"):
-        return parse_instant(value, assume_utc=True)
-    if isinstance(value, str) and name in _PARSERS:
-        return _PARSERS[name](value)
-    return value
-
-
-def _flag(text: str) -> bool:
-    if text.lower() not in {*_TRUE, *_FALSE}:
-        raise ValueError(f"evergreen must be true or false, got {text!r}")
-    return text.lower() in _TRUE
-
-
-_PARSERS: Final[dict[str, Callable[[str], Any]]] = {
-    "importance": float,
-    "access_count": int,
-    "evergreen": _flag,
-    "metadata": parse_json_cell,
-    "embedding": parse_json_cell,
-}
 
 
 def _make_queries(
     rows: list[Row], given: Mapping[str, str], now: datetime, problems: Problems
 ) -> dict[str, Query]:
-    columns = guess_columns(_names(rows), _QUERY_COLUMNS, given, what="queries")
+    columns = guess_columns(column_names(rows), _QUERY_COLUMNS, given, what="queries")
+    if not rows:
+        problems.add("queries have no rows")
+        return {}
     if "text" not in columns:
         usual = ", ".join(_QUERY_COLUMNS["text"])
         problems.add(f"queries have no column for text (usual names: {usual})")
@@ -393,19 +305,22 @@ def _make_judgements(
     faults: Counter[str],
     problems: Problems,
 ) -> list[tuple[str, str, int]]:
-    if "doc_id" not in columns:
-        problems.add(f"qrels have no column for doc_id (usual names: {', '.join(_DOC_ID)})")
-    if not {"query_id", "text"} & columns.keys():
-        problems.add("qrels have no column for query_id, nor one with the question")
-    if "doc_id" not in columns or not {"query_id", "text"} & columns.keys():
+    if not _judgeable(rows, columns, problems):
         return []
     by_text = {query.text: query.query_id for query in queries.values()}
+    by_content: dict[str, list[str]] = {}
+    for entry in entries.values():
+        by_content.setdefault(entry.content, []).append(entry.id)
     made: dict[tuple[str, str], int] = {}
     for number, row in enumerate(rows, start=1):
         named = row.get(columns["query_id"]) if "query_id" in columns else None
         text = row.get(columns["text"]) if "text" in columns else None
         query_id = by_text.get(cast("str", text), "") if named is None else identifier(named)
-        doc_id = identifier(row.get(columns["doc_id"]))
+        named = row.get(columns["doc_id" if "doc_id" in columns else "content"])
+        same = [] if "doc_id" in columns else by_content.get(str(named), [])
+        if len(same) > 1:
+            problems.add("qrels: several entries have this text: judge them by id", str(named))
+        doc_id = same[0] if same else identifier(named)
         if query_id not in queries and query_id not in problems.refused:
             problems.add("qrels name a query that does not exist", query_id or f"row {number}")
         if doc_id not in entries and doc_id not in problems.refused:
@@ -422,9 +337,24 @@ def _make_judgements(
     return [(query_id, doc_id, relevance) for (query_id, doc_id), relevance in made.items()]
 
 
+def _judgeable(rows: list[Row], columns: Mapping[str, str], problems: Problems) -> bool:
+    """Whether the judgements say which entry and which question they are about."""
+    if not rows:
+        problems.add("qrels have no rows")
+        return False
+    has_entry = not {"doc_id", "content"}.isdisjoint(columns)
+    has_query = not {"query_id", "text"}.isdisjoint(columns)
+    if not has_entry:
+        usual = ", ".join(ID_COLUMNS)
+        problems.add(f"qrels have no column for doc_id (usual names: {usual})")
+    if not has_query:
+        problems.add("qrels have no column for query_id, nor one with the question")
+    return has_entry and has_query
+
+
 def _relevance(value: Any) -> int | None:
     try:
         number = float(value)
     except (TypeError, ValueError):
         return None
-    return int(number) if number.is_integer() else None
+    return int(number) if number.is_integer() and abs(number) < _MOST_RELEVANT else None

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -22,6 +23,7 @@ __all__ = [
     "TABLE_SUFFIXES",
     "Problems",
     "Row",
+    "column_names",
     "guess_columns",
     "identifier",
     "json_value",
@@ -70,7 +72,8 @@ def read_rows(table: pd.DataFrame | PathLike | Iterable[Row], *, what: str) -> l
     """Return a table's rows; values of CSV files are text, an empty one is None.
 
     Args:
-        table: A data frame; the path of a .csv, .tsv, .jsonl, .json or .parquet file; or rows.
+        table: A data frame; the path of a .csv, .tsv, .jsonl, .json or .parquet file; or rows. A
+            .csv file may also be separated by semicolons or tabs, as spreadsheets write it.
         what: What the table holds, for messages.
 
     Raises:
@@ -131,6 +134,11 @@ def guess_columns(
     return found
 
 
+def column_names(rows: Iterable[Row]) -> list[str]:
+    """Return the columns of some rows, in order of appearance."""
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
 def identifier(value: Any) -> str:
     """Return a cell as an id; a whole number that pandas made a float loses its `.0`."""
     if isinstance(value, float) and value.is_integer():
@@ -180,7 +188,7 @@ def _read_file(path: Path) -> list[Row]:
         raise CorpusFileMissing(f"there is no file at {path}")
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
-        return _read_csv(path, "\t" if suffix == ".tsv" else ",")
+        return _read_csv(path, ("\t",) if suffix == ".tsv" else (",", ";", "\t"))
     if suffix in {".jsonl", ".ndjson"}:
         return [_object(node) for node in read_json_lines(path)]
     if suffix == ".json":
@@ -194,15 +202,19 @@ def _object(node: Node) -> Row:
     return node.mapping()
 
 
-def _read_csv(path: Path, delimiter: str) -> list[Row]:
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+def _read_csv(path: Path, delimiters: Sequence[str]) -> list[Row]:
+    """Read a table; of the delimiters, the one that the header has most of is meant."""
+    text = read_text(path)
+    names = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
+    delimiter = max(delimiters, key=names.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = next(reader, cast("list[str]", []))
         if len(set(header)) < len(header):
             raise CorpusError(f"{path}: line 1: a column name repeats: {', '.join(header)}")
         rows: list[Row] = []
         for cells in reader:
-            if not cells:
+            if not any(cells):  # spreadsheets leave such rows at the end
                 continue
             if len(cells) != len(header):
                 raise CorpusError(

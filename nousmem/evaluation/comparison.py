@@ -92,7 +92,7 @@ def paired_interval(
     if not 0 < confidence < 1:
         raise InvalidParameter(f"confidence must be between 0 and 1, got {confidence!r}")
     sums, counts = _grouped_sums(differences, groups)
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     means: list[Floats] = []
     for size in _chunks(resamples):
         drawn = rng.integers(0, len(sums), (size, len(sums)))
@@ -130,7 +130,7 @@ def paired_p_value(
     """
     sums, _ = _grouped_sums(_differences(values, baseline), groups)
     observed = abs(float(sums.sum()))
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     at_least = 0
     for size in _chunks(resamples):
         signs = rng.integers(0, 2, (size, len(sums)), dtype=np.int8) * 2 - 1
@@ -326,6 +326,12 @@ def _grouped_sums(differences: Floats, groups: Sequence[str] | None) -> tuple[Fl
     _, place = np.unique(np.asarray(groups, dtype=np.str_), return_inverse=True)
     sums = np.bincount(place, weights=differences).astype(np.float64, copy=False)
     return sums, np.bincount(place).astype(np.float64)
+
+
+def _generator(seed: int) -> np.random.Generator:
+    if not isinstance(cast("object", seed), int | np.integer) or seed < 0:
+        raise InvalidParameter(f"seed must be a whole number of at least 0, got {seed!r}")
+    return np.random.default_rng(seed)
 
 
 def _chunks(total: int) -> Iterable[int]:

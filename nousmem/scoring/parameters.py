@@ -252,7 +252,13 @@ def decay_lambda_of(half_life_days: float) -> float:
     number: object = half_life_days
     if isinstance(number, bool) or not isinstance(number, Real) or not number > 0:
         raise InvalidParameter(f"half_life_days must be above 0, got {half_life_days!r}")
-    return LN_2 / (float(number) * HOURS_PER_DAY)
+    try:
+        return LN_2 / (float(number) * HOURS_PER_DAY)
+    except OverflowError:  # a whole number that no float holds
+        raise InvalidParameter(
+            f"half_life_days must be a number that fits a float, or infinity for none; "
+            f"got one of {len(str(number))} digits"
+        ) from None
 
 
 _MAY_BE_NEGATIVE: Final = (

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final
 
 from nousmem.entry import Entry, MemoryType, parse_instant, parse_type
 from nousmem.errors import InvalidParameter, InvalidScope
 from nousmem.scope import GLOBAL, ScopeLike, as_filter
 
 __all__ = ["EntryFilter", "check_limit", "check_min_score", "check_query"]
+
+_HIGHEST_LIMIT: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,8 @@ class EntryFilter:
 def check_limit(limit: int | None) -> int | None:
     """Return `limit`, a whole number of at least 0, or None where there is none.
 
+    What exceeds every database's idea of a whole number is lowered: no store holds as much.
+
     Raises:
         InvalidParameter: it is something else.
     """
@@ -119,7 +123,7 @@ def check_limit(limit: int | None) -> int | None:
         return None
     if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
         raise InvalidParameter(f"limit must be a whole number of at least 0, got {limit!r}")
-    return int(number)
+    return min(int(number), _HIGHEST_LIMIT)
 
 
 def check_min_score(min_score: float) -> float:

@@ -158,7 +158,8 @@ class SQLiteStore(Closing):
         condition, values = EntryFilter.build(
             scope=scope, type=type, as_of=as_of, include_superseded=include_superseded
         ).sql(encode=_encode)
-        rows = -1 if check_limit(limit) is None else limit
+        wanted = check_limit(limit)
+        rows = -1 if wanted is None else wanted
         with self._file.reading():
             return self._hydrate(
                 f"{condition} ORDER BY e.created_at, e.id LIMIT ?", [*values, rows]

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+FRAME = """
+import pandas as pd
+from nousmem.viz import plots
+frame = pd.DataFrame({"decay_lambda": [0, 1e-3], "w_importance": [0, 0], "R@10": [1, 0]})
+"""
 CELLS = [
-    (
-        "import pandas as pd\nfrom nousmem.viz import plots\n"
-        "frame = pd.DataFrame({'decay_lambda': [0, 1e-3], 'w_importance': [0, 0], 'R@10': [1, 0]})\n"
-        "plots.heatmap(frame, measure='R@10');"
-    ),
+    f"{FRAME}plots.heatmap(frame, measure='R@10');",
     "plots.heatmap(frame, measure='R@10');",
     "plots.curve(frame, measure='R@10');",
 ]

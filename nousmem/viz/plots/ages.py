@@ -84,7 +84,7 @@ def half_life(
     with style.drawing(ax, size=(7.6 if slowed else 6.4, 4.0)) as canvas:
         style.dress(canvas)
         canvas.set_xlim(0, end)
-        canvas.set_ylim(-STRIP - 0.1, 1.14)
+        canvas.set_ylim(-STRIP - 0.13, 1.14)
         canvas.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".50", ".75", "1"])
         canvas.hlines([0.25, 0.5, 0.75, 1.0], 0, end, color=style.GRID, linewidth=0.7, zorder=0)
         canvas.axhline(0, color=style.INK, linewidth=0.8)
@@ -182,7 +182,7 @@ def _ages(values: ArrayLike) -> NDArray[np.float64]:
 def _histogram(canvas: Any, ages: NDArray[np.float64], end: float) -> None:
     counts, edges = np.histogram(ages, bins=min(48, max(12, ages.size // 4)), range=(0, end))
     heights = STRIP * counts / counts.max()
-    base = -STRIP - 0.06
+    base = -STRIP - 0.09
     canvas.bar(
         edges[:-1],
         heights,
@@ -252,4 +252,4 @@ def _mark(canvas: Any, marks: Sequence[tuple[float, float, str]], curves: Sequen
         )
         # Rather over a curve, which shows on both sides of it, than over a text.
         box = layout.filled_box(centres[choice], half + 1)
-        ink = np.concatenate([ink, np.repeat(box, 50, axis=0)])
+        ink = np.concatenate([ink, np.repeat(box, 1000, axis=0)])
