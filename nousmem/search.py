@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
+from numbers import Integral
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -25,6 +26,7 @@ from nousmem.stores.filters import check_limit, check_min_score, check_query
 __all__ = ["DegradedSearchWarning", "Search"]
 
 MIN_POOL = 30
+_ON_ERROR = ("degrade", "raise")
 
 
 class DegradedSearchWarning(UserWarning):
@@ -72,8 +74,13 @@ class Search:
             raise InvalidParameter(
                 f"{type(self.store).__name__} has no search_vector: leave the vector leg out"
             )
-        if self.pool is not None and (check_limit(self.pool) or 0) < 1:
-            raise InvalidParameter(f"pool must be at least 1, got {self.pool!r}")
+        pool: object = self.pool
+        if pool is not None and (
+            isinstance(pool, bool) or not isinstance(pool, Integral) or pool < 1
+        ):
+            raise InvalidParameter(f"pool must be a whole number of at least 1, got {pool!r}")
+        if self.on_embedder_error not in _ON_ERROR:
+            raise UnknownName("on_embedder_error", self.on_embedder_error, _ON_ERROR)
 
     def replace(self, **changes: Any) -> Search:
         """Return a copy with these arguments changed."""

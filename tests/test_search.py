@@ -384,8 +384,11 @@ def test_bad_options_are_refused(
 def test_bad_searches_are_refused(store: MemoryStore) -> None:
     with pytest.raises(nm.UnknownName, match="vector"):
         nm.Search(store, legs=["vectr"])
-    with pytest.raises(nm.InvalidParameter, match="pool"):
-        nm.Search(store, pool=0)
+    for pool in (0, 2.5, True, "30"):
+        with pytest.raises(nm.InvalidParameter, match="pool must be a whole number"):
+            nm.Search(store, pool=pool)
+    with pytest.raises(nm.UnknownName, match="degrade, raise"):
+        nm.Search(store, on_embedder_error="ignore")
     with pytest.raises(nm.InvalidParameter, match="query must be text"):
         nm.Search(store)(5)
     with pytest.raises(nm.InvalidParameter, match="rank"):

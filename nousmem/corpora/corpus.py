@@ -222,6 +222,8 @@ def _faults(corpus: Corpus) -> Iterable[str]:
     pairs = corpus.qrels.duplicated(["query_id", "doc_id"]).sum()
     if pairs:
         yield f"{pairs} judgements repeat a query and entry"
+    if corpus.fold_field not in SCOPE_FIELDS:
+        yield f"fold_field must be one of {', '.join(SCOPE_FIELDS)}, got {corpus.fold_field!r}"
     if corpus.partition_field is None:
         return
     if corpus.partition_field not in SCOPE_FIELDS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -253,6 +253,10 @@ def compare_values(
     """
     import pandas as pd
 
+    if baseline not in values:
+        raise InvalidParameter(f"baseline {baseline!r} is none of {', '.join(values)}")
+    if len(values) < 2:
+        raise InvalidParameter("a comparison needs two settings at least")
     order = sorted(range(len(query_ids)), key=query_ids.__getitem__)
     ordered = {name: own[:, order] for name, own in values.items()}
     resampled = _resampled_groups(None if groups is None else [groups[at] for at in order], order)

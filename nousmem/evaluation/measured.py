@@ -130,6 +130,7 @@ class MeasuredSettings:
         """
         import pandas as pd
 
+        self.check_setting(setting)
         columns: dict[str, Any] = {
             "query_id": [query.query_id for query in self.queries],
             "category": [query.category for query in self.queries],
@@ -148,6 +149,13 @@ class MeasuredSettings:
             InvalidParameter: it was not measured.
         """
         return self.values[:, self._column(measure)]
+
+    def check_setting(self, setting: int) -> None:
+        """Raise InvalidParameter unless `setting` is a row of `frame`."""
+        if not 0 <= setting < len(self.settings):
+            raise InvalidParameter(
+                f"setting must be a row of frame, 0 to {len(self.settings) - 1}; got {setting!r}"
+            )
 
     def measures_under(self, setting: int) -> Floats:
         """Return every measure under one setting (a row of `frame`), shape (measures, queries)."""

@@ -9,6 +9,7 @@ Source: specification, "Memory Tools" (recall records an access of what it retur
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import Final
 
 import numpy as np
@@ -91,8 +92,8 @@ def _checked_rows(swept: SweepResult, settings: Sequence[int] | None) -> list[in
     n = len(swept.settings)
     if settings is None:
         return list(range(n))
-    rows = [int(row) for row in settings]
-    wrong = [row for row in rows if not 0 <= row < n]
+    rows = list(settings)
+    wrong = [row for row in rows if not isinstance(row, Integral) or not 0 <= row < n]
     if wrong or not rows:
         raise InvalidParameter(
             f"settings must be rows of swept.frame, 0 to {n - 1}; got {wrong or rows}"

@@ -61,6 +61,7 @@ class SweepResult(MeasuredSettings):
 
         from nousmem.evaluation.sweeps import pool_scores
 
+        self.check_setting(setting)
         scores = next(pool_scores(self.candidates, [self.settings[setting]]))
         rows: list[tuple[str, str, float, int]] = []
         for at, query in enumerate(self.candidates.queries):

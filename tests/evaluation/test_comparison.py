@@ -194,3 +194,12 @@ def test_a_change_that_helps_one_user_only_is_grouped(corpus: nm.Corpus) -> None
         )
     # Three users are too few to resample as groups.
     assert (table["n_groups"] == 0).all()
+
+
+def test_values_are_compared_with_one_of_them():
+    values = {"a": np.zeros((1, 60)), "b": np.ones((1, 60))}
+    ids = [f"q{at}" for at in range(60)]
+    with pytest.raises(nm.InvalidParameter, match="'c' is none of a, b"):
+        ev.compare_values(values, ["R@5"], query_ids=ids, baseline="c")
+    with pytest.raises(nm.InvalidParameter, match="two settings"):
+        ev.compare_values({"a": values["a"]}, ["R@5"], query_ids=ids, baseline="a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
@@ -314,3 +315,16 @@ def test_a_store_that_holds_something_else_is_refused(corpus: nm.Corpus) -> None
     store.put([nm.Entry("a stranger", id="stranger", user_id="ada")])
     with pytest.raises(nm.InvalidParameter, match="stranger"):
         ev.sweep(corpus, store=store, grid={}, measures=["AP"])
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_a_row_that_there_is_not_is_named(corpus: nm.Corpus, row: int) -> None:
+    swept = ev.sweep(corpus, grid={"w_importance": [0, 0.5]})
+    for ask in (swept.run, swept.per_query):
+        with pytest.raises(nm.InvalidParameter, match="0 to 1"):
+            ask(row)
+
+
+def test_folds_are_of_a_scope_field(corpus: nm.Corpus) -> None:
+    with pytest.raises(nm.CorpusError, match="fold_field must be one of"):
+        dataclasses.replace(corpus, fold_field="foo")

@@ -74,6 +74,9 @@ class Experiment:
             InvalidParameter: the grid or the search's options are not valid, or the search is
                 "optuna".
         """
+        if self.tune not in self.measures:
+            known = ", ".join(map(str, self.measures))
+            raise InvalidParameter(f"tune {self.tune} is none of the measures: {known}")
         if self.search == "optuna":
             raise InvalidParameter(
                 'search "optuna" would try other settings under each condition: take "random" or '

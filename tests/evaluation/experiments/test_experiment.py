@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.errors import ExperimentError
+from nousmem.errors import ExperimentError, InvalidParameter
 
 ROOT = Path(__file__).parents[3]
 
@@ -87,6 +88,11 @@ def test_faults_are_named(tmp_path: Path, line: str):
     [
         ("[corpus]\n", "name"),
         ('[corpus]\nname = "assistant-year"\nsize = 3\n', "'size'"),
+        ("[corpus]\nname = 3\n", "name must be"),
+        ('[corpus]\nname = "tables"\npath = 7\n', "path must be"),
+        ('[corpus]\nname = "tables"\noptions = 7\n', "options must be"),
+        ('[corpus]\nname = "tables"\nvary = [7]\n', "vary must be"),
+        (f'[corpus]\nname = "beam"\n[scoring]\nhalf_life_days = {"9" * 400}\n', "fits a float"),
         ('[corpus]\nname = "assistant-year"\nvary = { x = 3 }\n', "list"),
         ('[corpus]\nname = "assistant-year"\n[retrieval]\npool = true\n', "pool"),
         ('[corpus]\nname = "assistant-year"\n[retrieval]\nembedder = []\n', "embedder"),
@@ -134,3 +140,11 @@ def test_what_is_no_toml_is_named(tmp_path: Path, content: bytes):
 def test_the_committed_experiments_are_valid(file: Path):
     experiment = ev.read_experiment(file)
     assert experiment.settings().n_tried >= 1
+
+
+def test_what_is_tuned_is_measured(experiment_file: Path):
+    experiment = dataclasses.replace(
+        ev.read_experiment(experiment_file), tune=ev.Measure.parse("AP")
+    )
+    with pytest.raises(InvalidParameter, match="tune AP is none of the measures"):
+        ev.run_experiment(experiment)
