@@ -45,7 +45,7 @@ from nousmem.evaluation.replays import replay
 from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.runs import run_queries
 from nousmem.evaluation.suppressions import suppression
-from nousmem.evaluation.sweeps import sweep
+from nousmem.evaluation.sweeps import sweep, sweep_again
 from nousmem.evaluation.validation import CrossValidation, cross_validate
 
 __all__ = [
@@ -94,4 +94,5 @@ __all__ = [
     "run_queries",
     "suppression",
     "sweep",
+    "sweep_again",
 ]

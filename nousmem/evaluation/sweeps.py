@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from nousmem.scoring import (
 )
 from nousmem.stores import Store
 
-__all__ = ["Engine", "pool_scores", "score_settings", "sweep", "watched_ranks"]
+__all__ = ["Engine", "pool_scores", "score_settings", "sweep", "sweep_again", "watched_ranks"]
 
 DEFAULT_MEASURES = ("nDCG@10", "R@10", "RR")
 
@@ -135,30 +135,105 @@ def sweep(
         as_of=as_of,
         progress=progress,
     )
-    retrieved = time.perf_counter()
-    settings, values = _measured(candidates, plan, parsed, engine=engine, progress=progress)
-    warn_of_burying(candidates, settings, stacklevel=3)
+    retrieval = {
+        "store": store if isinstance(store, str) else type(store).__name__,
+        "embedder": None if opened is None else opened.fingerprint,
+        "legs": None if legs is None else list(legs),
+        "pool": pool,
+        "as_of": as_of,
+    }
+    seconds = time.perf_counter() - started
+    return _swept(
+        corpus,
+        candidates,
+        plan,
+        parsed,
+        retrieval=retrieval,
+        seconds=seconds,
+        engine=engine,
+        progress=progress,
+    )
+
+
+def sweep_again(
+    swept: SweepResult,
+    *,
+    grid: Mapping[str, GridValues],
+    measures: Sequence[str | Measure] | None = None,
+    scoring: Scoring | None = None,
+    search: SearchMethod = "grid",
+    trials: int | None = None,
+    seed: int = 0,
+    objective: str | Measure | None = None,
+    engine: Engine = "auto",
+    progress: bool = False,
+) -> SweepResult:
+    """Measure other settings on the candidates of a sweep, without retrieving again.
+
+    Args:
+        swept: Gives corpus, candidates and how they were retrieved.
+        grid: As in `sweep`; so are the arguments below.
+        measures: None is those of `swept`.
+        scoring: Gives the parameters that are not varied; None is the defaults.
+        search: The method.
+        trials: Settings drawn.
+        seed: Of the draws.
+        objective: What "optuna" maximises.
+        engine: As in `score_settings`.
+        progress: Show a progress bar.
+
+    Raises:
+        InvalidParameter, UnknownName, MissingDependency: as `sweep`.
+    """
+    parsed = list(swept.measures) if measures is None else parse_measures(measures)
+    plan = plan_search(
+        grid,
+        base=scoring,
+        measures=parsed,
+        search=search,
+        trials=trials,
+        seed=seed,
+        objective=objective,
+    )
+    _check_engine(engine)
+    return _swept(
+        swept.corpus,
+        swept.candidates,
+        plan,
+        parsed,
+        retrieval=swept.retrieval,
+        seconds=0.0,
+        engine=engine,
+        progress=progress,
+    )
+
+
+def _swept(
+    corpus: Corpus,
+    candidates: CandidatePool,
+    plan: SearchPlan,
+    measures: Sequence[Measure],
+    *,
+    retrieval: Mapping[str, Any],
+    seconds: float,
+    engine: Engine,
+    progress: bool,
+) -> SweepResult:
+    started = time.perf_counter()
+    settings, values = _measured(candidates, plan, measures, engine=engine, progress=progress)
+    warn_of_burying(candidates, settings, stacklevel=4)
     if plan.method == "grid":
-        warn_of_idle(plan.parameters, settings, values, stacklevel=3)
+        warn_of_idle(plan.parameters, settings, values, stacklevel=4)
     return SweepResult(
         corpus=corpus,
         parameters=plan.parameters,
         settings=tuple(settings),
-        measures=tuple(parsed),
+        measures=tuple(measures),
         values=values,
         queries=measured_queries(corpus, candidates.queries),
         candidates=candidates,
-        retrieval={
-            "store": store if isinstance(store, str) else type(store).__name__,
-            "embedder": None if opened is None else opened.fingerprint,
-            "legs": None if legs is None else list(legs),
-            "pool": pool,
-            "as_of": as_of,
-        },
-        seconds={
-            "retrieve": retrieved - started,
-            "score": time.perf_counter() - retrieved,
-        },
+        retrieval=retrieval,
+        seconds={"retrieve": seconds, "score": time.perf_counter() - started},
         search=plan.describe(),
     )
 

@@ -328,3 +328,18 @@ def test_a_row_that_there_is_not_is_named(corpus: nm.Corpus, row: int) -> None:
 def test_folds_are_of_a_scope_field(corpus: nm.Corpus) -> None:
     with pytest.raises(nm.CorpusError, match="fold_field must be one of"):
         dataclasses.replace(corpus, fold_field="foo")
+
+
+def test_a_sweep_goes_on_from_the_candidates_of_another(
+    corpus: nm.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ev.sweep(corpus, embedder="hashing", grid={"w_importance": [0, 0.5]})
+    grid = {"decay_lambda": [1e-5, 1e-3], "w_recency": [0]}
+    anew = ev.sweep(corpus, embedder="hashing", grid=grid, measures=["AP"])
+    monkeypatch.setattr("nousmem.evaluation.sweeps.retrieve_pool", None)
+    again = ev.sweep_again(first, grid=grid, measures=["AP"])
+    assert again.settings == anew.settings
+    assert again.values.tobytes() == anew.values.tobytes()
+    assert again.retrieval == anew.retrieval
+    assert again.seconds["retrieve"] == 0
+    assert ev.sweep_again(first, grid={}).measures == first.measures
