@@ -55,6 +55,7 @@ bench: $(BENCH_READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nousmem needs Python 3.11 or newer; set PYTHON=")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo 'installing about 3 GB into .venv: some minutes without a word'
 	$(PIP) --editable '.[all,dev]'
 	touch $@
 

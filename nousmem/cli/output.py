@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["frame_records", "print_json", "print_table"]
 
 _PIPED_WIDTH: Final = 160  # no terminal says how wide a line may be
+_CONTENT_WIDTH: Final = 30  # a memory's text stays readable beside many columns of numbers
 
 
 def print_json(value: Any) -> None:
@@ -44,6 +45,7 @@ def print_table(
             (names or {}).get(key, key),
             justify="right" if numeric else "left",
             overflow="fold",
+            min_width=_CONTENT_WIDTH if key == "content" else None,
         )
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
@@ -79,5 +81,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
+        if 0 < abs(value) < 0.001:
+            return f"{value:.3g}"
         return f"{value:.4f}" if 0.001 <= abs(value) < 1000 else f"{value:g}"
     return str(value)

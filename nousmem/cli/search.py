@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from nousmem.cli.opening import opened
 from nousmem.cli.output import frame_records, print_json, print_table
+from nousmem.cli.settings import read_settings
 from nousmem.embeddings import open_embedder
 from nousmem.entry import parse_instant
 from nousmem.scope import Scope
@@ -44,12 +46,20 @@ def search(
         list[str] | None,
         typer.Option("--set", help="A parameter of Scoring, such as decay_lambda=0.0001."),
     ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file with a table [scoring], as sweep writes for the best setting; "
+            "--set comes on top."
+        ),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every part of a score.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank the memories of a store for a query."""
     scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
-    scoring = Scoring.from_dict(parse_settings(setting or []))
+    changes = parse_settings(setting or [])
+    scoring = (Scoring() if settings is None else read_settings(settings)).replace(**changes)
     with opened(store, exists=True) as found:
         hits = Search(found, open_embedder(embedder), scoring=scoring, pool=pool)(
             query,
@@ -83,7 +93,10 @@ def search(
                 row["parts"] = frame_records(hits.explain(row["rank"]))
         print_json(document)
         return
-    print_table(rows, title=repr(hits.scoring))
+    named = [name for name in rows[0] if any(row[name] is not None for row in rows)] if rows else []
+    print_table(
+        [{name: row[name] for name in named} for row in rows], title=repr(hits.scoring)
+    )  # without the columns of a leg that was not read
     if suppressed:
         typer.echo(f"{len(suppressed)} more would rank without decay:")
         print_table(suppressed)

@@ -146,7 +146,7 @@ def import_(
     if is_table:
         entries = read_entries(file, scope=scope)
     elif source is None and not file.is_file():
-        raise StoreError(f"cannot read {file}: there is no such file")  # before a store is made
+        raise StoreError(f"cannot read {file}: No such file or directory")  # before a store is made
     elif source is not None:
         entries = read_memories(
             file,

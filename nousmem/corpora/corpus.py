@@ -107,7 +107,8 @@ class Corpus:
     """The scope field whose values divide the corpus into parts that must not mix (term
     statistics, candidates); None for one shared store."""
     fold_field: str = "user_id"
-    """The scope field that groups queries when settings are tuned and judged on other folds."""
+    """The scope field that groups queries when settings are tuned and judged on other folds; where
+    all have the same value, each query is its own group."""
 
     def __post_init__(self) -> None:
         faults = list(_faults(self))

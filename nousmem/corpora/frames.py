@@ -21,6 +21,7 @@ from nousmem.corpora.tables import (
     guess_columns,
     identifier,
     json_value,
+    parse_json_cell,
     read_rows,
 )
 from nousmem.entry import Entry, parse_instant
@@ -52,6 +53,7 @@ _QRELS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 
 
 _MOST_RELEVANT: Final = 2**31
+_MARKS: Final = ("newest", "outdated")
 
 
 def corpus_from_frames(
@@ -255,6 +257,7 @@ def _make_queries(
             if column not in columns.values() and value is not None
         }
         try:
+            extra |= {mark: _ids(mark, extra[mark]) for mark in _MARKS if mark in extra}
             made[query_id] = Query(
                 query_id,
                 text,
@@ -264,10 +267,18 @@ def _make_queries(
                 category="" if cells.get("category") is None else str(cells["category"]),
                 metadata=extra,
             )
-        except InvalidEntry as error:
+        except (InvalidEntry, ValueError) as error:
             problems.add(f"queries: {error}", f"row {number}")
             problems.refused.add(query_id)
     return made
+
+
+def _ids(mark: str, value: Any) -> list[str]:
+    """Return the ids in a cell; files without types have a list as JSON text."""
+    listed: object = parse_json_cell(value) if isinstance(value, str) else value
+    if isinstance(listed, list):
+        return [identifier(one) for one in cast("list[object]", listed)]
+    raise ValueError(f'{mark} must be a list of entry ids such as ["m1"], got {value!r}')
 
 
 def _instant(value: Any) -> datetime:
@@ -321,9 +332,9 @@ def _make_judgements(
         if len(same) > 1:
             problems.add("qrels: several entries have this text: judge them by id", str(named))
         doc_id = same[0] if same else identifier(named)
-        if query_id not in queries and query_id not in problems.refused:
+        if queries and query_id not in queries and query_id not in problems.refused:
             problems.add("qrels name a query that does not exist", query_id or f"row {number}")
-        if doc_id not in entries and doc_id not in problems.refused:
+        if entries and doc_id not in entries and doc_id not in problems.refused:
             problems.add("qrels name an entry that does not exist", doc_id)
         relevance = _relevance(row.get(columns["relevance"]) if "relevance" in columns else 1)
         if relevance is None:

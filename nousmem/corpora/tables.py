@@ -91,6 +91,11 @@ def read_rows(table: pd.DataFrame | PathLike | Iterable[Row], *, what: str) -> l
         rows = list(cast("Iterable[Any]", table))
         if all(isinstance(row, Mapping) for row in rows):
             return [{str(key): _plain(row[key]) for key in row} for row in rows]
+        wrong = next(row for row in rows if not isinstance(row, Mapping))
+        raise InvalidParameter(
+            f"{what}: expected rows that map columns to values, got {type(wrong).__name__}: "
+            f"{str(wrong)[:60]!r}"
+        )
     raise InvalidParameter(
         f"{what}: expected a data frame, the path of a table, or a list of rows, "
         f"got {type(cast('object', table)).__name__}"

@@ -306,7 +306,8 @@ def _row(
 def _resampled_groups(groups: list[str] | None, queries: Sequence[object]) -> list[str] | None:
     if len(queries) < _ENOUGH_QUERIES:
         warnings.warn(
-            f"{len(queries)} queries show only large differences: look at the column detectable",
+            f"so few queries ({len(queries)}) show only large differences: look at the column "
+            "detectable",
             FewQueriesWarning,
             stacklevel=4,
         )

@@ -17,11 +17,15 @@ def query_groups(corpus: Corpus, queries: Sequence[Query]) -> list[str]:
     """Return the group of each query: the value of the corpus's fold field in its scope.
 
     Queries of one user or conversation share memories and habits, so a setting tuned on some of
-    them has seen the others. A query without a value is a group of its own.
+    them has seen the others. A query without a value is a group of its own; so is each query
+    where all have the same value, as in the notes of one person.
     """
+    values = [getattr(query.scope, corpus.fold_field) for query in queries]
+    if len(set(values)) < 2:
+        return [query.query_id for query in queries]
     return [
-        query.query_id if (value := getattr(query.scope, corpus.fold_field)) is None else value
-        for query in queries
+        query.query_id if value is None else value
+        for query, value in zip(queries, values, strict=True)
     ]
 
 
@@ -43,6 +47,11 @@ def fold_of(groups: Sequence[str], *, folds: int, seed: int = 0) -> NDArray[np.i
     """
     names, sizes = np.unique(np.asarray(groups, dtype=np.str_), return_counts=True)
     if not 2 <= folds <= len(names):
+        if len(names) < 2:
+            raise InvalidParameter(
+                "settings are tuned on some groups of queries and judged on the others, which "
+                f"needs two groups at least, got {len(names)}"
+            )
         raise InvalidParameter(
             f"folds must be from 2 to the number of groups, {len(names)}; got {folds!r}"
         )

@@ -204,12 +204,13 @@ class DuckDBStore(Closing):
         condition, values = EntryFilter.build(
             scope=scope, type=type, as_of=as_of, include_superseded=include_superseded
         ).sql(encode=encode)
-        if check_limit(limit) is not None:
+        wanted = check_limit(limit)
+        if wanted is not None:
             condition = (
                 f"e.id IN (SELECT e.id FROM entries AS e WHERE {condition} "
                 "ORDER BY e.created_at, e.id LIMIT ?)"
             )
-            values = [*values, limit]
+            values = [*values, wanted]
         with self._lock, self._errors():
             return oldest_first(self._hydrate(condition, values))
 

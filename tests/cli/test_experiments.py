@@ -124,7 +124,9 @@ def test_the_gate_fails_with_one(place: Path):
     assert nousmem(*command, "--update", cwd=place).returncode == 0
     held = nousmem(*command, cwd=place)
     assert (held.returncode, "no query moved" in held.stdout) == (0, True)
-    (place / "gate.toml").write_text(gate.replace("w_recency = 0", "w_relevance = -1\nw_importance = 0"))
+    (place / "gate.toml").write_text(
+        gate.replace("w_recency = 0", "w_relevance = -1\nw_importance = 0")
+    )
     fell = nousmem(*command, "--json", cwd=place)
     document = json.loads(fell.stdout)
     assert (fell.returncode, document["passed"]) == (1, False)

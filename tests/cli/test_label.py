@@ -85,6 +85,25 @@ def queries(tmp_path: Path) -> Path:
     return file
 
 
+def test_a_table_of_memories_in_place_of_a_store(label: Label, tmp_path: Path) -> None:
+    (tmp_path / "entries.csv").write_text("Text;Date\nAda drinks tea;2026-01-02\nBo sails;\n")
+    (tmp_path / "queries.csv").write_text("question\nwho drinks tea?\n")
+    refused = label("entries.csv", "queries.csv")
+    assert refused.status == 2
+    assert "created_at is missing (row 2)" in refused.err
+    (tmp_path / "entries.csv").write_text("Text;Date\nAda drinks tea;2026-01-02\n")
+    done = label("entries.csv", "queries.csv", keys="2")
+    assert done.status == 0, done.err
+    corpus = nm.corpus_from_frames("entries.csv", "queries.csv", "qrels.tsv")
+    assert corpus.qrels["relevance"].tolist() == [2]
+
+
+def test_an_empty_store_is_told(label: Label, queries: Path) -> None:
+    done = label("sqlite::memory:", queries)
+    assert done.status == 2
+    assert "is empty" in done.err
+
+
 def test_the_whole_way(label: Label, url: str, queries: Path, tmp_path: Path) -> None:
     done = label(url, queries, keys="2 0\n1 0\n")
     assert done.status == 0, done.err

@@ -170,7 +170,8 @@ def test_reembed(nousmem: Run, url: str) -> None:
     [
         (["import", "memory:", "{}/none.jsonl"], "none.jsonl: No such file"),
         (["import", "memory:", "{}/bad.jsonl"], "bad.jsonl, line 2: not JSON"),
-        (["import", "memory:", "{}/bad.csv"], ".jsonl or .parquet"),
+        (["import", "memory:", "{}/bad.csv"], "there is no file at"),
+        (["import", "memory:", "{}/bad.toml"], ".jsonl or .parquet"),
         (["export", "memory:", "{}/out.csv"], ".jsonl or .parquet"),
         (["export", "memory:", "{}/no/such/out.jsonl"], "cannot write"),
         (["export", "sqlite:{}/typo.db", "{}/out.jsonl"], "typo.db does not exist"),
@@ -188,6 +189,7 @@ def test_user_errors_end_with_status_2_and_one_line(
     nousmem: Run, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "bad.jsonl").write_text('{"content": "fine"}\noops\n')
+    (tmp_path / "bad.toml").write_text("")
     before = sorted(tmp_path.iterdir())
     done = nousmem(*(argument.format(tmp_path) for argument in arguments))
     assert done.status == 2
@@ -195,6 +197,24 @@ def test_user_errors_end_with_status_2_and_one_line(
     assert done.err.count("\n") == 1
     assert done.out == ""
     assert sorted(tmp_path.iterdir()) == before, "nothing is made by mistake"
+
+
+def test_import_reads_a_table_of_ones_own(nousmem: Run, tmp_path: Path) -> None:
+    table = tmp_path / "notes.csv"
+    table.write_text("Text;Date\nAda drinks tea;2026-01-02\nBo sails;2026-01-03\n")
+    done = nousmem("import", f"sqlite:{tmp_path}/x.db", table, "--user-id", "ada", "--json")
+    assert done.json["imported"] == 2
+    with nm.open_store(f"sqlite:{tmp_path}/x.db") as store:
+        entries = store.list()
+    assert [entry.content for entry in entries] == ["Ada drinks tea", "Bo sails"]
+    assert {entry.user_id for entry in entries} == {"ada"}
+
+
+def test_an_import_of_nothing_makes_no_store(nousmem: Run, tmp_path: Path) -> None:
+    done = nousmem("import", f"sqlite:{tmp_path}/x.db", tmp_path / "nothing.jsonl")
+    assert done.status == 2
+    assert "No such file" in done.err
+    assert not (tmp_path / "x.db").exists()
 
 
 def test_a_store_that_cannot_be_looked_after(nousmem: Run, monkeypatch: pytest.MonkeyPatch) -> None:

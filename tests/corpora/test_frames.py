@@ -289,7 +289,7 @@ def test_damaged_files_are_named_with_the_place(
 def test_what_is_no_table():
     with pytest.raises(InvalidParameter, match=r"queries: expected a data frame.*got int"):
         corpus_from_frames(entries(), 7, qrels())  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match=r"qrels: expected a data frame.*got list"):
+    with pytest.raises(InvalidParameter, match=r"qrels: expected rows.*got int: '1'"):
         corpus_from_frames(entries(), queries(), [1, 2])  # type: ignore[list-item]
 
 

@@ -203,3 +203,17 @@ def test_values_are_compared_with_one_of_them():
         ev.compare_values(values, ["R@5"], query_ids=ids, baseline="c")
     with pytest.raises(nm.InvalidParameter, match="two settings"):
         ev.compare_values({"a": values["a"]}, ["R@5"], query_ids=ids, baseline="a")
+
+
+def test_the_queries_of_one_user_are_groups_of_their_own() -> None:
+    mine = [{"qid": name, "question": name, "user": "ada"} for name in ("tea", "sea", "bee")]
+    entries = [{"id": name, "text": name, "user": "ada"} for name in ("tea", "sea", "bee")]
+    judged = [{"qid": name, "doc_id": name} for name in ("tea", "sea", "bee")]
+    corpus = nm.corpus_from_frames(entries, mine, judged)
+    assert ev.query_groups(corpus, corpus.queries) == ["tea", "sea", "bee"]
+    others = [*mine, {"qid": "x", "question": "tea", "user": "bo"}]
+    both = nm.corpus_from_frames(entries, others, [*judged, {"qid": "x", "doc_id": "tea"}])
+    assert ev.query_groups(both, both.queries) == ["ada", "ada", "ada", "bo"]
+    assert set(ev.fold_of(ev.query_groups(corpus, corpus.queries), folds=3)) == {0, 1, 2}
+    with pytest.raises(nm.InvalidParameter, match="two groups at least"):
+        ev.fold_of(["ada", "ada"], folds=2)

@@ -243,7 +243,7 @@ class Filtering(StoreCase):
         store.put([self.entry(name) for name in "dbeac"])
         order = ["a", "b", "c", "d", "e"] if operation == "list" else ["e", "d", "c", "b", "a"]
         assert self.read(store, operation, limit=0) == []
-        for limit in (1, 2, 4, 5, 6, 10**6):
+        for limit in (1, 2, 4, 5, 6, 10**6, 10**30):
             assert self.read(store, operation, limit=limit) == order[:limit]
 
     @pytest.mark.parametrize("operation", READS)

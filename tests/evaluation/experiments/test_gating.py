@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nousmem import evaluation as ev
-from nousmem.errors import ExperimentError
+from nousmem.errors import ExperimentError, InvalidParameter
 from nousmem.evaluation.experiments import check_gate, write_baseline
 
 
@@ -88,6 +88,15 @@ def test_a_baseline_of_something_else_is_refused(gate_file: Path, baseline: Path
         baseline.write_text(content)
         with pytest.raises(ExperimentError, match="is no baseline"):
             check_gate(result, baseline)
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, float("nan"), float("inf")])
+def test_a_tolerance_that_forgives_everything_is_refused(
+    gate_file: Path, baseline: Path, tolerance: float
+):
+    result = ev.run_experiment(ev.read_experiment(gate_file))
+    with pytest.raises(InvalidParameter, match="tolerance"):
+        check_gate(result, baseline, tolerance=tolerance)
 
 
 def test_a_gate_watches_one_setting(experiment_file: Path, tmp_path: Path):
