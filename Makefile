@@ -17,8 +17,8 @@ demo: $(READY)
 
 test: lint $(READY)
 	sh tests/browser/install_chromium.sh
-	$(BIN)/pytest --numprocesses 2 --dist loadfile tests
-	$(BIN)/pytest --numprocesses 2 --nbmake --nbmake-timeout=300 notebooks
+	$(BIN)/pytest --numprocesses 3 --dist loadfile tests
+	$(BIN)/pytest --numprocesses 3 --nbmake --nbmake-timeout=300 notebooks
 	$(BIN)/nousmem gate evals/gate.toml --baseline evals/baselines/gate.json
 
 lint: $(READY)
