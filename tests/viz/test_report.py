@@ -64,7 +64,7 @@ def result_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "tables" / "qrels.csv", index=False
     )
     (folder / "x.toml").write_text(EXPERIMENT)
-    with pytest.warns(ev.FewQueriesWarning):
+    with pytest.warns(ev.FewQueriesWarning), pytest.warns(ev.IdleParameterWarning):
         ev.run_experiment(ev.read_experiment(folder / "x.toml"), out=folder / "out")
     return folder / "out"
 

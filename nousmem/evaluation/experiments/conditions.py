@@ -12,6 +12,7 @@ from typing import Any
 
 from nousmem.corpora import Corpus, load_corpus
 from nousmem.embeddings import open_embedder
+from nousmem.evaluation.cautions import warn_of_burying, warn_of_idle
 from nousmem.evaluation.measured import MeasuredSettings, measured_queries
 from nousmem.evaluation.measures import Measure
 from nousmem.evaluation.pools import retrieve_pool
@@ -89,6 +90,8 @@ class Settings:
     """Those of the grid; the baseline is last where the grid does not have it."""
     n_tried: int
     """Those of the grid; after them the baseline may stand."""
+    is_grid: bool
+    """Whether those of the grid are every combination, in order."""
     baseline: int
     """Its place."""
     measures: tuple[Measure, ...]
@@ -117,6 +120,10 @@ class Settings:
         retrieved = time.perf_counter()
         measures = [one for one in self.measures if pool.marks.n_queries or not one.is_partial]
         values = score_settings(pool, self.scorings, measures, engine=engine, progress=progress)
+        tried = self.scorings[: self.n_tried]
+        warn_of_burying(pool, tried, stacklevel=3)
+        if self.is_grid:
+            warn_of_idle(self.parameters, tried, values[: self.n_tried], stacklevel=3)
         return MeasuredCondition(
             condition=condition,
             measured=MeasuredSettings(

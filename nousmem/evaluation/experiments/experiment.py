@@ -97,6 +97,7 @@ class Experiment:
             parameters=plan.parameters,
             scorings=tuple(scorings),
             n_tried=len(plan.settings),
+            is_grid=plan.method == "grid",
             baseline=scorings.index(self.baseline),
             measures=self.measures,
         )

@@ -187,3 +187,10 @@ def test_conditions_are_compared_where_they_share_their_queries(experiment_file:
         assert row.mean == pytest.approx(own)
         assert row.difference == pytest.approx(own - base)
         assert row.low <= row.difference <= row.high
+
+
+def test_an_idle_parameter_is_named_here_too(experiment_file: Path):
+    text = experiment_file.read_text().replace("w_importance = [0, 0.3]", "rrf_k = [5, 60]")
+    experiment_file.write_text(text.replace('["none", "hashing"]', '"none"'))
+    with pytest.warns(ev.IdleParameterWarning, match="rrf_k"):
+        ev.run_experiment(ev.read_experiment(experiment_file))
