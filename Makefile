@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+DEV_READY := .venv/dev-ready
 BENCH_READY := .venv/bench-ready
 DOCS_READY := .venv/docs-ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -15,13 +16,13 @@ export TOKENIZERS_PARALLELISM := false
 demo: $(READY)
 	$(BIN)/nousmem demo --out out
 
-test: lint $(READY)
+test: lint $(DEV_READY)
 	sh tests/browser/install_chromium.sh
 	$(BIN)/pytest --numprocesses 3 --dist loadfile tests
 	$(BIN)/pytest --numprocesses 3 --nbmake --nbmake-timeout=300 notebooks
 	$(BIN)/nousmem gate evals/gate.toml --baseline evals/baselines/gate.json
 
-lint: $(READY)
+lint: $(DEV_READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
@@ -39,31 +40,39 @@ evals: $(READY)
 	$(BIN)/python evals/freshness.py
 	$(BIN)/python evals/pictures.py
 
-html: $(READY)
+html: $(DEV_READY)
 	$(BIN)/jupyter nbconvert --execute --to html --output-dir out/notebooks notebooks/*.ipynb
 
 docs: $(DOCS_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-lab: $(READY)
+lab: $(DEV_READY)
 	$(BIN)/nousmem lab notebooks
 
 bench: $(BENCH_READY)
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/stores.py
 
-$(READY): pyproject.toml constraints.txt
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nousmem needs Python 3.11 or newer; set PYTHON=")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo 'installing about 3 GB into .venv: some minutes without a word'
-	$(PIP) --editable '.[all,dev]'
+	$(PYTHON) -m venv .venv
+
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
+	@echo 'installing about 2 GB into .venv: some minutes without a word'
+	$(PIP) --editable '.[all]'
 	touch $@
 
-$(BENCH_READY): $(READY)
+# What tests and all notebooks need beside it; one installation, not two.
+$(DEV_READY): pyproject.toml constraints.txt | $(BIN)/python
+	@echo 'installing about 3 GB into .venv: some minutes without a word'
+	$(PIP) --editable '.[all,dev]'
+	touch $(READY) $@
+
+$(BENCH_READY): $(DEV_READY)
 	$(PIP) --editable '.[bench]'
 	touch $@
 
-$(DOCS_READY): $(READY)
+$(DOCS_READY): $(DEV_READY)
 	$(PIP) --editable '.[docs]'
 	touch $@
 
