@@ -58,7 +58,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 $(READY): pyproject.toml constraints.txt | $(BIN)/python
-	@echo 'installing about 2 GB into .venv: some minutes without a word'
+	@echo 'installing about 2.5 GB into .venv: some minutes without a word'
 	$(PIP) --editable '.[all]'
 	touch $@
 
