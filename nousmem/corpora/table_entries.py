@@ -184,7 +184,7 @@ def _made_id(content: str, values: Mapping[str, Any]) -> str:
     """Return an id that is the same whenever the same memory is read, in whatever row."""
     when = "" if "created_at" not in values else values["created_at"].isoformat()
     text = json.dumps([content, when, *(values.get(name) for name in SCOPE_FIELDS)])
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _field(name: str, value: Any) -> Any:

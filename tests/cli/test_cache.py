@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,40 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nousmem.cli import main
 from nousmem.embeddings import CachedEmbedder, HashingEmbedder, cache_summary
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Done:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cache = Callable[..., Done]
+Cache = Callable[..., Any]
 
 
 @pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path) -> Cache:
+def cache(nousmem: Cache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cache:
     """Give a function that runs `nousmem cache` in this process."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     monkeypatch.setenv("NOUSMEM_CACHE", str(tmp_path))
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["nousmem", "cache", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return Done(ended.value.code or 0, out, err)
-
-    return run
+    return functools.partial(nousmem, "cache")
 
 
 @pytest.fixture

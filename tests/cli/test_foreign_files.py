@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import Any
 import pytest
 
 import nousmem as nm
-from nousmem.cli import main
 from nousmem.importers import list_targets, read_memories
 
 SAMPLES = Path(__file__).parent.parent / "importers" / "samples"
@@ -22,16 +19,13 @@ MAY_1 = datetime(2024, 5, 1, 10, tzinfo=UTC)
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def nousmem(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Run:
-    """Give a function that runs the command in this process: status, output, errors."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+@pytest.fixture(name="told")
+def status_and_streams(nousmem: Callable[..., Any]) -> Run:
+    """Give a function that runs the command: status, output, errors."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["nousmem", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return (ended.value.code or 0, *capsys.readouterr())
+        done = nousmem(*arguments)
+        return done.status, done.out, done.err
 
     return run
 
@@ -45,43 +39,43 @@ def entries(url: str, **options: Any) -> list[nm.Entry]:
     ("source", "count"),
     [("mem0", 4), ("langgraph", 5), ("letta", 2), ("graphiti", 2), ("chatgpt", 2)],
 )
-def test_import_from(nousmem: Run, tmp_path: Path, source: str, count: int) -> None:
+def test_import_from(told: Run, tmp_path: Path, source: str, count: int) -> None:
     file = SAMPLES / f"{source}.json"
     for name in (source, "auto"):
         url = f"sqlite:{tmp_path}/{name}.db"
-        status, out, err = nousmem("import", url, file, "--from", name)
+        status, out, err = told("import", url, file, "--from", name)
         assert (status, out, err) == (0, f"imported {count} entries: {url}\n", "")
         kept = entries(url, include_superseded=True)
         wanted = read_memories(file, source=source)
         assert sorted(kept, key=lambda e: e.id) == sorted(wanted, key=lambda e: e.id)
 
 
-def test_import_chat_log_with_what_it_does_not_say(nousmem: Run, tmp_path: Path) -> None:
+def test_import_chat_log_with_what_it_does_not_say(told: Run, tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     file.write_text("role,content,timestamp\nuser,Hi,2024-05-01 10:00\n")
     url = f"sqlite:{tmp_path}/m.db"
-    status, _, err = nousmem("import", url, file, "--from", "chat-log")
+    status, _, err = told("import", url, file, "--from", "chat-log")
     assert status == 2
     assert f"{file}: at row 1 $.timestamp" in err
     assert "--assume-utc" in err
     assert not (tmp_path / "m.db").exists()
     scope = ["--user-id", "ada", "--agent-id", "x", "--session-id", "s", "--namespace", "n"]
     options = ["--from", "chat-log", "--assume-utc", *scope, "--json"]
-    status, out, _ = nousmem("import", url, file, *options)
+    status, out, _ = told("import", url, file, *options)
     assert (status, json.loads(out)) == (0, {"imported": 1, "place": url})
     (hi,) = entries(url)
     assert (hi.content, hi.created_at, hi.metadata) == ("Hi", MAY_1, {"role": "user"})
     assert (hi.user_id, hi.agent_id, hi.session_id, hi.namespace) == ("ada", "x", "s", "n")
 
 
-def test_import_without_vectors(nousmem: Run, tmp_path: Path) -> None:
+def test_import_without_vectors(told: Run, tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path}/m.db"
-    assert nousmem("import", url, SAMPLES / "letta.json", "--from", "letta", "--no-vectors")[0] == 0
+    assert told("import", url, SAMPLES / "letta.json", "--from", "letta", "--no-vectors")[0] == 0
     assert entries(url)[0].embedding is None
 
 
 @pytest.mark.parametrize("target", list_targets())
-def test_export_to(nousmem: Run, tmp_path: Path, target: str) -> None:
+def test_export_to(told: Run, tmp_path: Path, target: str) -> None:
     url = f"sqlite:{tmp_path}/m.db"
     ada = nm.Entry("Ada drinks tea", id="a", user_id="ada", created_at=MAY_1, embedding=[1, 2])
     bo = nm.Entry("Bo drinks tea", id="b", user_id="bo", created_at=MAY_1, importance=0.9)
@@ -89,11 +83,11 @@ def test_export_to(nousmem: Run, tmp_path: Path, target: str) -> None:
     with nm.open_store(url) as store:
         store.put([ada, bo, old])
     file = tmp_path / "out.json"
-    status, out, _ = nousmem("export", url, file, "--to", target)
+    status, out, _ = told("export", url, file, "--to", target)
     assert (status, out) == (0, f"exported 2 entries: {file}\n")
     assert read_memories(file) == [ada, bo], "history stays behind"
     assert "embedding" not in file.read_text()
-    status, out, _ = nousmem("export", url, file, "--to", target, "--user-id", "bo", "--json")
+    status, out, _ = told("export", url, file, "--to", target, "--user-id", "bo", "--json")
     assert json.loads(out) == {"exported": 1, "place": str(file)}
     assert read_memories(file) == [bo]
 
@@ -111,9 +105,9 @@ def test_export_to(nousmem: Run, tmp_path: Path, target: str) -> None:
         (["export", "memory:", "{}/no/out.json", "--to", "mem0"], "cannot write"),
     ],
 )
-def test_user_errors(nousmem: Run, tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_user_errors(told: Run, tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "x.json").write_text('[{"a": 1}]')
-    status, out, err = nousmem(*(argument.format(tmp_path) for argument in arguments))
+    status, out, err = told(*(argument.format(tmp_path) for argument in arguments))
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1

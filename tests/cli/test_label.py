@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import json
+import functools
 import os
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,42 +16,19 @@ import pandas as pd
 import pytest
 
 import nousmem as nm
-from nousmem.cli import main
 from nousmem.evaluation.judging import read_qrels
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Done:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Label = Callable[..., Done]
+Label = Callable[..., Any]
 
 
 @pytest.fixture
-def label(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path) -> Label:
-    """Give a function that runs the command in this process, with keys on standard input."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def label(nousmem: Label, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Label:
+    """Give a function that runs `nousmem label` in this process, with keys on standard input."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object, keys: str = "") -> Done:
-        monkeypatch.setattr(sys, "argv", ["nousmem", "label", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return Done(ended.value.code or 0, out, err)
-
-    return run
+    return functools.partial(nousmem, "label", keys="")
 
 
 @pytest.fixture

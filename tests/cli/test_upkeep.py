@@ -6,9 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,39 +15,11 @@ import duckdb
 import pytest
 
 import nousmem as nm
-from nousmem.cli import main
 
 T0 = datetime(2026, 3, 15, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Done:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def nousmem(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path) -> Run:
-    """Give a function that runs the command in this process."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["nousmem", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return Done(ended.value.code or 0, out, err)
-
-    return run
+Run = Callable[..., Any]
 
 
 @pytest.fixture(params=["sqlite:{}/my memories.db", "duckdb:{}/my memories.duckdb?text=bm25"])

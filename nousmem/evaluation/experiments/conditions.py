@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from nousmem.corpora import Corpus, load_corpus
@@ -66,11 +68,13 @@ class Condition:
     def columns(self) -> dict[str, str | int | bool]:
         """Return what it consists of, as a table shows it.
 
-        Keys: corpus, store, embedder, legs, pool, as_of, and each option of the corpus.
+        Keys: corpus, path (the last part of it; "" for none), store, embedder, legs, pool, as_of,
+        and each option of the corpus.
         """
         retrieval = self.retrieval
         return {
             "corpus": self.corpus.name,
+            "path": "" if self.corpus.path is None else Path(self.corpus.path).name,
             **{name: str(value) for name, value in self.corpus.options.items()},
             "store": retrieval.store,
             "embedder": retrieval.embedder or "none",
@@ -199,9 +203,9 @@ def varied_columns(conditions: Sequence[Condition]) -> list[str]:
 
 
 def condition_names(conditions: Sequence[Condition]) -> list[str]:
-    """Return a short name for each condition: what sets it apart from the others."""
+    """Return a name for each condition: what sets it apart from the others, none twice."""
     varied = varied_columns(conditions)
-    return [
+    names = [
         ", ".join(
             str(value) if name in ("corpus", "store", "embedder") else f"{name} {value}"
             for name in varied
@@ -209,3 +213,10 @@ def condition_names(conditions: Sequence[Condition]) -> list[str]:
         )
         for condition in conditions
     ]
+    # Two folders may have the same name, in different places.
+    seen: Counter[str] = Counter()
+    for at, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1:
+            names[at] = f"{name} ({seen[name]})"
+    return names

@@ -164,7 +164,10 @@ def read_result(path: str | Path) -> ExperimentResult:
     folder = Path(path)
     file = folder / _EXPERIMENT
     if not file.exists():
-        raise ExperimentError(f"{folder} is no result folder: it has no {_EXPERIMENT}")
+        raise ExperimentError(
+            f"{folder} is no result folder: it has no {_EXPERIMENT}, as `nousmem sweep FILE.toml` "
+            "writes it"
+        )
     try:
         experiment = Experiment.from_document(json.loads(file.read_text(encoding="utf-8")))
         opened = ResultFolder(folder, experiment)

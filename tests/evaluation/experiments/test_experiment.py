@@ -11,6 +11,7 @@ import pytest
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.errors import ExperimentError, InvalidParameter
+from nousmem.evaluation.experiments.conditions import condition_names
 
 ROOT = Path(__file__).parents[3]
 
@@ -148,3 +149,14 @@ def test_what_is_tuned_is_measured(experiment_file: Path):
     )
     with pytest.raises(InvalidParameter, match="tune AP is none of the measures"):
         ev.run_experiment(experiment)
+
+
+def test_no_two_conditions_have_the_same_name(tmp_path: Path):
+    file = tmp_path / "x.toml"
+    tables = "".join(
+        f'[[corpus]]\nname = "tables"\npath = "{path}"\n'
+        for path in ("a/notes", "b/notes", "b/mail")
+    )
+    file.write_text(tables)
+    names = condition_names(ev.read_experiment(file).conditions)
+    assert names == ["tables, path notes", "tables, path notes (2)", "tables, path mail"]
