@@ -45,6 +45,20 @@ pool = ev.propose_pool(mine, corpus.queries[:8], depth=5)
 LabellingTable(pool, "qrels.tsv")
 """
 
+CHANGED_WHILE_A_PAGE_CONNECTS = """
+import threading, time
+import ipywidgets
+from nousmem.viz.widgets import send_again
+boxes = [ipywidgets.HTML("old") for _ in range(200)]
+def change(box, seconds):
+    time.sleep(seconds)
+    box.value = "new"
+    send_again(box, "value", pauses=[2, 4, 8, 16])
+for place, box in enumerate(boxes):
+    threading.Thread(target=change, args=(box, place * 0.05), daemon=True).start()
+ipywidgets.VBox(boxes)
+"""
+
 WATCH = """() => {
   let pressed = 0;
   document.addEventListener("keydown", () => { pressed = performance.now(); }, true);
@@ -186,3 +200,13 @@ def test_in_voila(
     page.get_by_text("judged, 1 of these relevant").wait_for()
     assert keys.evaluate("one => one === document.activeElement")
     screen("others-voila")
+
+
+def test_no_page_is_left_with_an_old_value(serve: Callable[..., Server], page: Any) -> None:
+    page.goto(serve("voila", CHANGED_WHILE_A_PAGE_CONNECTS).page_of("explorer.ipynb"))
+    shown = page.locator(".widget-html-content")
+    shown.nth(199).wait_for()
+    page.wait_for_function(
+        "[...document.querySelectorAll('.widget-html-content')]"
+        ".every(one => one.innerText === 'new')"
+    )

@@ -12,7 +12,7 @@ from nousmem.viz.explorer.latest import LatestOnly
 from nousmem.viz.explorer.measures_html import standing_table
 from nousmem.viz.explorer.measuring import LiveMeasures, Standing
 from nousmem.viz.explorer.sources import Source
-from nousmem.viz.widgets import load_widgets
+from nousmem.viz.widgets import load_widgets, send_again
 
 __all__ = ["MeasuresPanel"]
 
@@ -44,6 +44,7 @@ class MeasuresPanel:
         self._baseline = baseline
         self._current: _Job | None = None
         self._live: dict[tuple[Source, int], LiveMeasures | None] = {}
+        self._answered = False
         self._worker = LatestOnly(
             self._measure, done=self._measured, failed=self._not_measured, pause=_PAUSE
         )
@@ -83,15 +84,23 @@ class MeasuresPanel:
         live = self._live[job[0], job[2]]
         if standing is None or live is None:
             self._say("No query has a relevant entry, so nothing is measured.")
-            return
-        self.standing = standing
-        self.widget.value = standing_table(
-            standing, first=str(live.measures[0]), n_queries=len(live.pool)
-        )
+        else:
+            self.standing = standing
+            self.widget.value = standing_table(
+                standing, first=str(live.measures[0]), n_queries=len(live.pool)
+            )
+        self._make_sure()
 
     def _not_measured(self, job: _Job, error: Exception) -> None:
         if job == self._current:
             self._say(f"⚠ Not measured: {error}")
+            self._make_sure()
+
+    def _make_sure(self) -> None:
+        """See to it that the first answer arrives: only then may a page be still connecting."""
+        if not self._answered:
+            self._answered = True
+            send_again(self.widget, "value")
 
     def _say(self, text: str) -> None:
         self.standing = None
