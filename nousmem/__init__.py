@@ -12,12 +12,14 @@ from nousmem.errors import (
     EmbedderError,
     EmbeddingMismatch,
     EntryNotFound,
+    ExperimentError,
     InvalidEntry,
     InvalidParameter,
     InvalidScope,
     InvalidVector,
     MissingDependency,
     NousmemError,
+    SessionError,
     StoreError,
     UnknownName,
 )
@@ -25,7 +27,7 @@ from nousmem.hits import Hit, Hits
 from nousmem.reembedding import reembed
 from nousmem.scope import GLOBAL, Scope
 from nousmem.scoring import Scoring
-from nousmem.search import Search
+from nousmem.search import DegradedSearchWarning, Search
 from nousmem.stores import Store, VectorStore, open_store
 from nousmem.transfer import export_entries, import_entries
 
@@ -36,11 +38,13 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "CorpusFileMissing",
+    "DegradedSearchWarning",
     "DuplicateGroup",
     "EmbedderError",
     "EmbeddingMismatch",
     "Entry",
     "EntryNotFound",
+    "ExperimentError",
     "Hit",
     "Hits",
     "InvalidEntry",
@@ -54,6 +58,7 @@ __all__ = [
     "Scope",
     "Scoring",
     "Search",
+    "SessionError",
     "Store",
     "StoreError",
     "UnknownName",

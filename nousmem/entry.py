@@ -28,6 +28,7 @@ __all__ = [
     "parse_type",
     "parse_vector",
     "restore_entry",
+    "with_own_metadata",
     "with_vector",
 ]
 
@@ -99,7 +100,8 @@ def parse_instant(value: datetime | str | float, *, assume_utc: bool = False) ->
     if moment.utcoffset() is None:
         if not assume_utc:
             raise InvalidEntry(
-                f"the instant {value!r} has no time zone: add one, for example tzinfo=UTC"
+                f"the instant {value!r} has no time zone: add one, for example "
+                + ("2026-03-15T12:00:00Z" if isinstance(value, str) else "tzinfo=UTC")
             )
         return moment.replace(tzinfo=UTC)
     try:
@@ -314,6 +316,20 @@ def restore_entry(values: Sequence[Any]) -> Entry:
     for put, value in zip(_SETTERS, values, strict=True):
         put(entry, value)
     return entry
+
+
+def with_own_metadata(entry: Entry) -> Entry:
+    """Return an equal entry whose metadata nobody else holds, for stores that keep entries.
+
+    An entry cannot be changed, but the dictionary in it can: what a caller does to theirs must
+    not change what is stored.
+    """
+    if not entry.metadata:
+        return entry
+    metadata = copy.deepcopy(entry.metadata)
+    return restore_entry(
+        [metadata if name == "metadata" else getattr(entry, name) for name in ENTRY_FIELDS]
+    )
 
 
 def with_vector(entry: Entry, vector: ArrayLike, *, embedder: str) -> Entry:

@@ -6,7 +6,8 @@ Every message says what was expected, what came, and what to do about it.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Generator, Iterable
+from contextlib import contextmanager
 
 __all__ = [
     "CorpusError",
@@ -24,6 +25,8 @@ __all__ = [
     "SessionError",
     "StoreError",
     "UnknownName",
+    "requiring",
+    "suggestion",
 ]
 
 
@@ -72,8 +75,7 @@ class UnknownName(NousmemError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         choices = sorted(known)
-        close = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = suggestion(name, choices) or "."
         super().__init__(f"unknown {kind} {name!r}{hint} Known: {', '.join(choices)}")
         self.name = name
 
@@ -112,3 +114,40 @@ class MissingDependency(NousmemError, ImportError):
 
 class ExperimentError(NousmemError, ValueError):
     """An experiment file, a result folder or a baseline is not what it must be."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return what a message about an unknown name goes on with: the one of `known` that is close.
+
+    Returns:
+        Such as "; did you mean 'sqlite'?"; empty where none is close.
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+@contextmanager
+def requiring(
+    package: str, *, extra: str, purpose: str, modules: Collection[str] = ()
+) -> Generator[None]:
+    """Import what an extra brings: in here, that it is not installed is MissingDependency.
+
+    Other modules that cannot be imported are somebody's fault, and their errors pass.
+
+    Args:
+        package: What to install.
+        extra: The extra of nousmem that has it.
+        purpose: What needs it, for the message.
+        modules: The modules that the package and what it needs are imported as; none is the
+            package's own name, with `_` for `-`.
+
+    Raises:
+        MissingDependency: one of them is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in (modules or (package.replace("-", "_"),)):
+            raise
+        raise MissingDependency(package, extra=extra, purpose=purpose) from None

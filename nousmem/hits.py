@@ -82,12 +82,14 @@ class Hits(Sequence[Hit]):
     def suppressed(self) -> list[Hit]:
         """What decay and updates pushed out: what would be hits without them, all else equal.
 
-        Ranks and scores are those with decay, `update_penalty` and `update_takeover` at 0.
+        Ranks and scores are those with decay, `update_penalty`, `update_takeover` and
+        `update_lambda` at 0.
         """
         undecayed = self.scoring.replace(
             decay_lambda=0,
             update_penalty=0,
             update_takeover=0,
+            update_lambda=0,
             w_recency=self.scoring.recency_weight(),
         )
         parts = score_candidates(self.candidates, undecayed, now=self.now)

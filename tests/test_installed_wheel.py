@@ -14,24 +14,25 @@ ROOT = Path(__file__).parents[1]
 
 TOY_STORE = """
 from datetime import UTC, datetime
+from threading import RLock
 
-from nousmem.entry import Entry
 from nousmem.errors import EntryNotFound, InvalidEntry
 from nousmem.stores import results
+from nousmem.stores.filters import check_entries, check_ids, check_query
 from nousmem.testing import StoreConformance
 
 
 class ToyStore:
     def __init__(self):
         self.entries = {}
+        self.lock = RLock()
 
     def put(self, entries, /):
-        given = list(entries)
-        if not all(isinstance(entry, Entry) for entry in given):
-            raise InvalidEntry("put takes entries")
+        given = check_entries(entries)
         latest = {entry.id: entry for entry in given}
-        results.check_embeddings(latest, self.entries)
-        self.entries.update(latest)
+        with self.lock:
+            results.check_embeddings(latest, self.entries)
+            self.entries = self.entries | latest
         return len(given)
 
     def get(self, entry_id, /):
@@ -43,18 +44,22 @@ class ToyStore:
         if "id" in changes:
             raise InvalidEntry("id cannot change")
         moment = now or datetime.now(UTC)
-        changed = self.get(entry_id).replace(**{"updated_at": moment, **changes})
-        self.put([changed])
+        with self.lock:
+            changed = self.get(entry_id).replace(**{"updated_at": moment, **changes})
+            self.put([changed])
         return changed
 
     def delete(self, entry_ids, /):
-        return sum(self.entries.pop(one, None) is not None for one in set(entry_ids))
+        with self.lock:
+            gone = set(check_ids(entry_ids)) & set(self.entries)
+            self.entries = {key: e for key, e in self.entries.items() if key not in gone}
+        return len(gone)
 
     def list(self, **filters):
         return results.all_entries(self.entries, **filters)
 
     def search_text(self, query, /, **filters):
-        words = query.lower().split()
+        words = check_query(query).lower().split()
         hits = [
             (entry.id, sum(word in entry.content.lower() for word in words) / max(1, len(words)))
             for entry in self.entries.values()

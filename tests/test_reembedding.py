@@ -99,7 +99,9 @@ def test_a_failure_changes_nothing_and_the_next_run_goes_on(store, cached, dimen
     assert 500 < len(dying.seen) <= 1100
     second = Model("new", dimension)
     assert nm.reembed(store, cached(second)) == 1300
-    assert sorted([*dying.seen, *second.seen]) == sorted(f"note {i}" for i in range(1300))
+    witness, *rest = second.seen  # embedded anew, to see that the model is still the same
+    assert witness in dying.seen
+    assert sorted([*dying.seen, *rest]) == sorted(f"note {i}" for i in range(1300))
     assert {entry.embedder for entry in store.list()} == {"new"}
 
 
@@ -125,10 +127,11 @@ def test_nothing_to_do(store, cached):
     model = Model("new")
     assert nm.reembed(store, cached(model)) == 0
     store.put(nm.embed(notes(4), model))
-    before, seen = store.list(), len(model.seen)
+    before = store.list()
+    model.seen.clear()
     assert nm.reembed(store, cached(model)) == 0
     assert store.list() == before
-    assert len(model.seen) == seen
+    assert model.seen == ["note 0"]  # whether the model is still the same
 
 
 def test_only_what_lacks_a_vector_is_embedded(store, cached):
@@ -139,8 +142,37 @@ def test_only_what_lacks_a_vector_is_embedded(store, cached):
     )
     model.seen.clear()
     assert nm.reembed(store, cached(model)) == 2
-    assert sorted(model.seen) == ["by hand", "fresh"]
+    assert model.seen[0] == "note 0"  # whether the model is still the same
+    assert sorted(model.seen[1:]) == ["by hand", "fresh"]
     assert {entry.embedder for entry in store.list()} == {"new"}
+
+
+class Renamed(Model):
+    """Another model that a server gives out under the name of the one before."""
+
+    def embed(self, texts):
+        return -super().embed(texts)
+
+
+def test_a_model_that_changed_under_its_name_renews_every_vector(store, cached):
+    store.put(nm.embed(notes(6), Model("new")))
+    before = vectors(store)
+    with pytest.warns(UserWarning, match="'new' is another model than the one"):
+        assert nm.reembed(store, cached(Renamed("new"))) == 6
+    after = vectors(store)
+    assert {key for key in before if before[key] != after[key]} == set(before)
+    assert nm.reembed(store, cached(Renamed("new"))) == 0
+
+
+def test_vectors_cached_of_a_model_that_changed_under_its_name_are_not_served(store, cached):
+    cached(Model("new")).embed_documents([f"note {i}" for i in range(3)])
+    store.put(nm.embed(notes(6), Model("old")))
+    model = Renamed("new")
+    with pytest.warns(UserWarning, match="every text is embedded anew"):
+        assert nm.reembed(store, cached(model)) == 6
+    wanted = Renamed("new").embed_documents([entry.content for entry in store.list()])
+    for entry, row in zip(store.list(), wanted, strict=True):
+        np.testing.assert_array_equal(entry.embedding, row)
 
 
 def test_equal_texts_are_embedded_once(store, cached):

@@ -249,6 +249,26 @@ def test_what_updates_pushed_out_is_suppressed() -> None:
     assert not found(cities(), ON).suppressed
 
 
+@pytest.mark.parametrize(
+    ("moved_by", "pushed_out"),
+    [
+        ({"update_penalty": 0.5}, "old"),
+        ({"update_takeover": 1}, "mid"),
+        ({"update_lambda": 1}, "old"),
+    ],
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else given,
+)
+def test_whatever_moves_updates_tells_what_it_pushed_out(
+    moved_by: dict[str, float], pushed_out: str
+) -> None:
+    old, new, other = cities()
+    legs = {"text": [(old, 0.9), (other.replace(id="mid"), 0.85), (new, 0.8)]}
+    scoring = ON.replace(update_penalty=0).replace(**moved_by)
+    hits = nm.hits.Hits(Candidates.union(legs), scoring, query="lives", now=NOW, limit=2)
+    assert pushed_out not in ids(hits)
+    assert ids(hits.suppressed) == [pushed_out]
+
+
 def test_evergreen_entries_and_those_without_vectors_lose_nothing() -> None:
     old, new, other = cities()
     assert ids(found([old.replace(evergreen=True), new, other], ON))[0] == "old"

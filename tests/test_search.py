@@ -393,3 +393,25 @@ def test_bad_searches_are_refused(store: MemoryStore) -> None:
         nm.Search(store)(5)
     with pytest.raises(nm.InvalidParameter, match="rank"):
         nm.Search(store)("Alice", now=NOW).explain(99)
+
+
+def test_a_limit_above_the_pool_reads_deeper() -> None:
+    store = MemoryStore()
+    store.put(nm.Entry("same text", id=f"{at:02d}", created_at=NOW) for at in range(50))
+    assert len(nm.Search(store)("same text", limit=45, now=NOW)) == 45
+    assert len(nm.Search(store, pool=20)("same text", limit=45, now=NOW)) == 20
+
+
+def test_a_vector_that_is_given_is_taken_for_the_embedders() -> None:
+    store = MemoryStore()
+    made = nm.embeddings.HashingEmbedder(dimension=16)
+    store.put(nm.embed([nm.Entry("dark mode", created_at=NOW)], made))
+    vector = made.embed_queries(["dark mode"])[0]
+    assert len(nm.Search(store, made)("dark mode", vector=vector, now=NOW)) == 1
+    other = OtherFingerprint(dimension=16)
+    with pytest.raises(nm.EmbeddingMismatch, match="another"):
+        nm.Search(store, other)("dark mode", vector=vector, now=NOW)
+
+
+class OtherFingerprint(nm.embeddings.HashingEmbedder):
+    fingerprint = "another"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nousmem.agent.access import MemoryAccess
 from nousmem.agent.tools import forget, recall, remember
-from nousmem.errors import MissingDependency
+from nousmem.errors import requiring
 
 if TYPE_CHECKING:
     from nousmem.agent.capability import Memory
@@ -18,12 +18,8 @@ def __getattr__(name: str) -> Any:
     """Import `Memory` when it is asked for, so that the tools need no Pydantic AI."""
     if name != "Memory":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with requiring(
+        "pydantic-ai-slim", extra="agent", purpose="nousmem.agent.Memory", modules=["pydantic_ai"]
+    ):
         from nousmem.agent.capability import Memory
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "pydantic_ai":
-            raise
-        raise MissingDependency(
-            "pydantic-ai-slim", extra="agent", purpose="nousmem.agent.Memory"
-        ) from None
     return Memory

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
+from weakref import WeakKeyDictionary
 
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder, Matrix
@@ -22,17 +23,46 @@ from nousmem.stores import open_store
 from nousmem.stores.base import Store
 from nousmem.stores.filters import EntryFilter
 
-__all__ = ["MemoryAccess", "SearchScope", "utc_now"]
+__all__ = ["CHARACTERS_SEARCHED", "MemoryAccess", "SearchScope", "searched_part", "utc_now"]
 
 _LOG = logging.getLogger(__name__)
 
 SearchScope = Literal["agent", "user", "session", "global"]
 SEARCH_SCOPES: Final[tuple[SearchScope, ...]] = ("agent", "user", "session", "global")
+CHARACTERS_SEARCHED: Final = 4000
+"""Of a text that somebody wrote; see `searched_part`."""
+
+
+# An open store is shared by objects that do not know each other, and may be anybody's own: there is
+# no other place for what they have in common.
+_LOCKS: WeakKeyDictionary[Any, threading.RLock] = WeakKeyDictionary()
+_LOCKS_GUARD = threading.Lock()
+
+
+def _lock_of(store: Store) -> threading.RLock:
+    """Return the lock of a store; one that cannot be told from others gets a new one each time."""
+    try:
+        with _LOCKS_GUARD:
+            return _LOCKS.setdefault(store, threading.RLock())
+    except TypeError:
+        return threading.RLock()
 
 
 def utc_now() -> datetime:
     """Return the wall clock's instant in UTC."""
     return datetime.now(UTC)
+
+
+def searched_part(text: str) -> str:
+    """Return what of a user's text is searched for: of more than 4,000 characters, both ends.
+
+    A file pasted into a message would otherwise be a query of a hundred thousand words, for which
+    a text leg takes minutes; what is asked about it stands before or after it.
+    """
+    if len(text) <= CHARACTERS_SEARCHED:
+        return text
+    half = CHARACTERS_SEARCHED // 2
+    return f"{text[:half]} {text[-half:]}"
 
 
 def random_id() -> str:
@@ -126,7 +156,7 @@ class MemoryAccess:
                 **{name: getattr(self, name) for name in SCOPE_FIELDS},
             }
         )
-        self._lock = threading.RLock()
+        self._lock = _lock_of(self._store)
 
     @property
     def opened_store(self) -> Store:
@@ -145,7 +175,10 @@ class MemoryAccess:
 
     @property
     def write_lock(self) -> threading.RLock:
-        """Held while something is looked up and then written, so that nothing comes between."""
+        """Held while something is looked up and then written, so that nothing comes between.
+
+        All that share the open store share it, since two may be of the same user.
+        """
         return self._lock
 
     def now(self) -> datetime:
@@ -162,7 +195,7 @@ class MemoryAccess:
         """Search the scope; without vectors when the embedder fails.
 
         Args:
-            query: A user's text.
+            query: A user's text; of a long one, `searched_part`.
             now: The instant ages are counted from.
             pool: Entries read from each leg, as `Search` has it.
             options: type, limit and min_score, as `Search` takes them.
@@ -173,6 +206,7 @@ class MemoryAccess:
         Raises:
             EmbeddingMismatch: the store was filled by another embedder.
         """
+        query = searched_part(query) if isinstance(query, str) else query
         options |= {"scope": self._scope, "now": now}
         text_only = Search(self._store, scoring=self.scoring, pool=pool)
         if self._embedder is None:

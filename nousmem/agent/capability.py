@@ -15,16 +15,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, cast
 
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, ProcessHistory
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
-from nousmem.agent.access import MemoryAccess
-from nousmem.agent.messages import latest_user_text, turns, with_block
-from nousmem.agent.options import check_choice, check_flag, check_number, check_whole
+from nousmem.agent.access import MemoryAccess, utc_now
+from nousmem.agent.messages import Turn, latest_user_text, turns, with_block, without_blocks
+from nousmem.agent.options import check_choice, check_flag, check_model, check_number, check_whole
 from nousmem.agent.quoting import Block, memory_block
 from nousmem.agent.reflecting_model import ask_for_operations
 from nousmem.agent.reflection import (
@@ -64,6 +63,8 @@ class Injection:
     """Why the search failed; the run went on without memories."""
     ranking: Hits | None = None
     """The search, with the candidates that were not shown; None when nothing was searched for."""
+    run_id: str | None = None
+    """The run it was made in, as `result.run_id` has it."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -106,11 +107,11 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
     """Least cosine that shows a memory; one of the two will do. It depends on the embedder: this
     is for all-MiniLM-L6-v2. With 0 and -1 nothing is asked of a memory but `inject_min_score`.
 
-    On assistant-year (SQLite, no decay, no least composite score), small talk and gibberish show
-    a memory in 0 % of cases (1 % with vectors) instead of 47 % (100 %). Questions that another
-    user's memory answers show one in 50 % (87 %) instead of 100 %. Of 275 questions with an
-    answer, 119 (172) are shown it instead of 116 (160), since places come free. At 0.5 and 0.45,
-    with vectors: 30 % and 134."""
+    `nousmem.evaluation.sweep_injection` measures what the thresholds do. On assistant-year with
+    vectors, a half-life of a year and no least composite score, an answer is shown for 63 % of
+    the questions and nothing for 53 % of small talk and questions of general knowledge; with
+    `inject_min_words` at 0.6, 62 % and 76 %. The 0.3 keeps a memory that shares one telling word
+    of three with a message, which in a small store is often the one that is needed."""
     inject_max_tokens: int = 1000
     """Most tokens that the memories shown may take, by `quoting.estimated_tokens`."""
     auto_update_memory: bool = False
@@ -141,21 +142,25 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
         check_whole("reflection_max_tokens", self.reflection_max_tokens, least=1)
         check_whole("reflection_max_messages", self.reflection_max_messages, least=0)
         check_whole("reflection_max_memories", self.reflection_max_memories, least=0)
-        if not isinstance(self.reflection_model, Model | str | None):
-            raise InvalidParameter(
-                "reflection_model must be a model, a name such as 'openai:gpt-4o-mini' or None, "
-                f"got {self.reflection_model!r}"
-            )
+        check_model("reflection_model", self.reflection_model)
         self.reflections: deque[Reflection] = deque(maxlen=_KEPT)
         self._unreflected = _Unreflected()
         self.injections: deque[Injection] = deque(maxlen=_KEPT)
         self._injection: Injection | None = None
+        self._blocks: deque[str] = deque(maxlen=_KEPT)
         self._toolset = memory_toolset(self, id=self.id or "memory")
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
         """Return None: an open store cannot be written into an agent's specification."""
         return None
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Return that memories are added after the history is processed.
+
+        Whatever order they are listed in: a processor keeps in the history what it is given.
+        """
+        return CapabilityOrdering(wrapped_by=[ProcessHistory])
 
     def get_instructions(self) -> str:
         """Return what the agent is told about its memory; the same for every run."""
@@ -174,7 +179,7 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
 
     async def before_model_request(
         self,
-        ctx: RunContext[Any],  # noqa: ARG002
+        ctx: RunContext[Any],
         request_context: ModelRequestContext,
     ) -> ModelRequestContext:
         """Put memories before the user's latest message, in this request alone."""
@@ -183,63 +188,77 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
         query = latest_user_text(request_context.messages)
         if query and self._is_due():
             # In a thread, so that the other runs of this event loop go on.
-            self._injection = await asyncio.to_thread(self._inject, query)
+            self._injection = await asyncio.to_thread(self._inject, query, ctx.run_id)
             self.injections.append(self._injection)
         block = None if self._injection is None else self._injection.block
         if block is None or not block.text:
             return request_context
-        messages = with_block(request_context.messages, block.text)
+        messages = without_blocks(request_context.messages, list(self._blocks))
+        if block.text not in list(self._blocks):
+            self._blocks.append(block.text)
+        messages = with_block(messages, block.text)
         return replace(request_context, messages=messages)
 
     async def after_run(
         self, ctx: RunContext[Any], *, result: AgentRunResult[Any]
     ) -> AgentRunResult[Any]:
         """Reflect on what was said, if it is time to; the result is returned as it is."""
+        # Whatever else is at work in the agent may have kept in the history what it was shown.
+        for history in (ctx.messages, result.all_messages()):
+            history[:] = without_blocks(history, list(self._blocks))
         if not self.auto_update_memory:
             return result
-        messages = self._unreflected.add(result.all_messages(), every=self.auto_update_every)
-        if messages is None:
+        said = self._unreflected.add(turns(result.all_messages()), every=self.auto_update_every)
+        if said is None:
             return result
         reflection = None
         try:
-            reflection = await self._reflect(messages, ctx)
+            reflection = await self._reflect(said, ctx)
             self.reflections.append(reflection)
         finally:
             # Without a reply, or when the run was called off meanwhile: the next one covers it.
             if reflection is None or reflection.error is not None:
-                self._unreflected.give_back(messages, most=self.reflection_max_messages)
+                self._unreflected.give_back(said, most=self.reflection_max_messages)
         return result
 
     def undo(self, reflection: Reflection) -> tuple[Outcome, ...]:
         """Take back what a reflection did; return what could not be, since it changed again."""
         return undo(self, reflection)
 
-    async def _reflect(self, messages: Sequence[ModelMessage], ctx: RunContext[Any]) -> Reflection:
-        now = self.now()
+    async def _reflect(self, said: Sequence[Turn], ctx: RunContext[Any]) -> Reflection:
+        now = utc_now()
         model: object = ctx.model if self.reflection_model is None else self.reflection_model
         try:
+            now = self.now()
             if not isinstance(model, Model | str):
                 raise InvalidParameter("the agent's model cannot reflect: give reflection_model")
-            said = turns(messages)
-            said = said[max(len(said) - self.reflection_max_messages, 0) :]
+            latest = said[max(len(said) - self.reflection_max_messages, 0) :]
             limit = self.reflection_max_memories
-            memories = await asyncio.to_thread(known_memories, self, said, limit=limit)
-            prompt = reflection_prompt(said, memories)
-            reply = await ask_for_operations(
-                cast("Model | str", model), prompt, max_tokens=self.reflection_max_tokens
+            memories = await asyncio.to_thread(known_memories, self, latest, limit=limit)
+            answer = await ask_for_operations(
+                cast("Model | str", model),
+                reflection_prompt(latest, memories),
+                max_tokens=self.reflection_max_tokens,
             )
-            return await asyncio.to_thread(apply_reply, self, reply, now=now)
+            done = await asyncio.to_thread(apply_reply, self, answer.reply, now=now)
         except Exception as error:  # noqa: BLE001  # the run has ended well already
             _LOG.warning("no reflection after this run: %s", error)
-            return Reflection(now, error=f"{type(error).__name__}: {error}")
+            return Reflection(now, error=f"{type(error).__name__}: {error}", run_id=ctx.run_id)
+        return replace(
+            done,
+            run_id=ctx.run_id,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+        )
 
     def _is_due(self) -> bool:
         found_before = self._injection is not None and self._injection.error is None
         return self.inject_strategy == "every_iteration" or not found_before
 
-    def _inject(self, query: str) -> Injection:
-        now = self.now()
+    def _inject(self, query: str, run_id: str | None) -> Injection:
+        now = utc_now()
         try:
+            now = self.now()
             found = find_relevant(
                 self,
                 query,
@@ -249,11 +268,14 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
                 min_words=self.inject_min_words,
                 min_cosine=self.inject_min_cosine,
             )
+            block = memory_block(found.hits, now=now, max_tokens=self.inject_max_tokens)
         except Exception as error:  # noqa: BLE001  # whatever a store raises, the run goes on
             _LOG.warning("no memories are shown, the search failed: %s", error)
-            return Injection(now, query, None, error=f"{type(error).__name__}: {error}")
-        block = memory_block(found.hits, now=now, max_tokens=self.inject_max_tokens)
-        return Injection(now, query, block, degraded=found.degraded, ranking=found.ranking)
+            why = f"{type(error).__name__}: {error}"
+            return Injection(now, query, None, error=why, run_id=run_id)
+        return Injection(
+            now, query, block, degraded=found.degraded, ranking=found.ranking, run_id=run_id
+        )
 
 
 class _Unreflected:
@@ -262,25 +284,31 @@ class _Unreflected:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_runs = 0
-        self._waiting: list[ModelMessage] = []
+        self._waiting: list[Turn] = []
 
-    def add(self, messages: Sequence[ModelMessage], *, every: int) -> list[ModelMessage] | None:
+    def add(self, said: Sequence[Turn], *, every: int) -> list[Turn] | None:
         """Add a run with its history; return all that is waiting when it is time to reflect."""
         with self._lock:
-            told = {message.run_id for message in messages if message.run_id is not None}
-            # A run that continues an earlier one brings its messages along.
-            earlier = [message for message in self._waiting if message.run_id not in told]
-            self._waiting = [*earlier, *messages]
+            # A run that continues an earlier one brings along what was said in it, if only in the
+            # same words: a history kept elsewhere may not tell the runs.
+            told = {turn.run_id for turn in said} - {None}
+            words = {turn.words for turn in said if turn.run_id is None}
+            earlier = [
+                turn
+                for turn in self._waiting
+                if turn.run_id not in told and turn.words not in words
+            ]
+            self._waiting = [*earlier, *said]
             self._n_runs += 1
             if self._n_runs % every:
                 return None
             waiting, self._waiting = self._waiting, []
             return waiting
 
-    def give_back(self, messages: Sequence[ModelMessage], *, most: int) -> None:
-        """Keep what could not be reflected on, at most so many messages that say something."""
+    def give_back(self, said: Sequence[Turn], *, most: int) -> None:
+        """Keep what could not be reflected on, at most so many things that were said."""
         with self._lock:
-            told = {message.run_id for message in self._waiting if message.run_id is not None}
-            earlier = [message for message in messages if message.run_id not in told]
-            speaking = [message for message in earlier if turns([message])]
-            self._waiting = [*speaking[max(len(speaking) - most, 0) :], *self._waiting]
+            told = {turn.run_id for turn in self._waiting} - {None}
+            words = {turn.words for turn in self._waiting if turn.run_id is None}
+            earlier = [turn for turn in said if turn.run_id not in told and turn.words not in words]
+            self._waiting = [*earlier[max(len(earlier) - most, 0) :], *self._waiting]

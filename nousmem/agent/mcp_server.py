@@ -5,6 +5,7 @@ Whoever is connected sees one fixed scope, and can name no other: there is no ar
 
 from __future__ import annotations
 
+import inspect
 import ipaddress
 import json
 import logging
@@ -167,7 +168,7 @@ class _Tool:
 
     def __init__(self, function: Callable[..., dict[str, Any]]) -> None:
         self._name = function.__name__
-        self._description = function.__doc__ or ""
+        self._description = inspect.cleandoc(function.__doc__ or "")
         self._adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", function))
 
     def definition(self) -> types.Tool:
@@ -191,10 +192,13 @@ def _failed(message: str) -> types.CallToolResult:
 
 
 def _complaint(error: ValidationError) -> str:
-    faults = [
-        f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, got {_start(fault['input'])}"
-        for fault in error.errors(include_url=False)
-    ]
+    faults: list[str] = []
+    for fault in error.errors(include_url=False):
+        name, *inside = map(str, fault["loc"])
+        if fault["type"] == "missing_argument":
+            faults.append(f"{name}: {fault['msg']}")
+        elif inside != ["none"]:  # what may be left out may not be null for that
+            faults.append(f"{name}: {fault['msg']}, got {_start(fault['input'])}")
     return "; ".join(faults)
 
 

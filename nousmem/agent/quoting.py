@@ -31,26 +31,37 @@ _OWN_DELIMITERS: Final = re.compile(
     r"<(?=[/\s]*(?:retrieved_memor|system\b)|\||/?s>)", re.IGNORECASE
 )
 _JOINERS: Final = "\u200c\u200d"  # part of the spelling of emoji and of Indic and Persian words
+# Printable by Unicode's own count, and yet nothing to see.
+_FILLERS: Final = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+# What spells nothing where it stands, and so can only hide something: a joiner beside ASCII or
+# another joiner, a variation selector after ASCII (but for keycaps) or another selector.
+_SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_OUT_OF_PLACE: Final = re.compile(
+    rf"(?<![^\x00-\x7f{_JOINERS}])[{_JOINERS}]+|[{_JOINERS}]+(?![^\x00-\x7f{_JOINERS}])"
+    rf"|[{_JOINERS}]{{2,}}"
+    rf"|(?<![^\x00-\x7f{_SELECTORS}])(?:[\ufe00-\ufe0d\U000e0100-\U000e01ef]|(?<![0-9#*])[\ufe0e\ufe0f])"
+    rf"|(?<=[{_SELECTORS}])[{_SELECTORS}]+"
+)
 
 
 def quoted(text: str) -> str:
     """Return `text` as one JSON string, on one line, in which nothing acts as a delimiter.
 
     Angle brackets, code fences and turn marks are written as JSON escapes, and so is whatever
-    does not show: line breaks of any kind, control and direction marks, tags, private characters.
-    `json.loads` gives the text back exactly.
+    does not show: line breaks of any kind, control and direction marks, tags, private characters,
+    halves of surrogate pairs. `json.loads` gives the text back exactly.
     """
-    body = json.dumps(text, ensure_ascii=False)
-    body = "".join(_escaped(c) if not _shows(c) else c for c in body)
-    return _DELIMITERS.sub(lambda found: "".join(map(_escaped, found.group())), body)
+    body = _made_visible(json.dumps(text, ensure_ascii=False))
+    return _DELIMITERS.sub(_escaped_match, body)
 
 
 def tamed(text: str) -> str:
     """Return `text` with our own tags, system tags and chat template marks disarmed.
 
-    For what is handed to a model as a tool's result, which its provider quotes already.
+    For what is handed to a model as a tool's result, which its provider quotes already. What does
+    not show is spelled out as in `quoted`, but for line breaks and tabs.
     """
-    return _OWN_DELIMITERS.sub(lambda found: _escaped(found.group()), text)
+    return _OWN_DELIMITERS.sub(_escaped_match, _made_visible(text, but="\n\r\t"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +93,11 @@ def memory_block(hits: Sequence[Hit], *, now: datetime, max_tokens: int) -> Bloc
     parts: list[str] = []
     room = max_tokens - estimated_tokens(_OPEN + _CLOSE)
     for hit in hits:
-        written = _memory(hit, hit.entry.content, now=now)
-        if estimated_tokens(written) > room and not shown and not left_out:
+        # What cannot fit is not written out first: a memory may be a whole file.
+        content = hit.entry.content
+        fits = len(content) <= room * _BYTES_A_TOKEN
+        written = _memory(hit, content, now=now) if fits else ""
+        if (not fits or estimated_tokens(written) > room) and not shown and not left_out:
             written = _shortened(hit, now=now, room=room)
         if not written or estimated_tokens(written) > room:
             left_out.append(hit)
@@ -100,7 +114,7 @@ def estimated_tokens(text: str) -> int:
 
     English takes a quarter less, Chinese about as many; no model's own tokeniser is asked.
     """
-    return -(-len(text.encode()) // _BYTES_A_TOKEN)
+    return -(-len(text.encode(errors="surrogatepass")) // _BYTES_A_TOKEN)
 
 
 def _memory(hit: Hit, content: str, *, now: datetime) -> str:
@@ -115,7 +129,7 @@ def _memory(hit: Hit, content: str, *, now: datetime) -> str:
 
 def _shortened(hit: Hit, *, now: datetime, room: int) -> str:
     content = hit.entry.content
-    low, high = 0, len(content)
+    low, high = 0, min(len(content), max(room, 0) * _BYTES_A_TOKEN)
     while low < high:
         middle = (low + high + 1) // 2
         written = _memory(hit, content[:middle] + _CUT, now=now)
@@ -138,12 +152,27 @@ def _age(entry: Entry, now: datetime) -> str:
     return "just now"
 
 
+def _made_visible(text: str, *, but: str = "") -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    for character in set(text):
+        if not _shows(character) and character not in but:
+            text = text.replace(character, _escaped(character))
+    return _OUT_OF_PLACE.sub(_escaped_match, text)
+
+
 def _shows(character: str) -> bool:
+    if character in _FILLERS:
+        return False
     if character.isprintable() or character in _JOINERS:
         return True
     return unicodedata.category(character) == "Zs"
 
 
+def _escaped_match(found: re.Match[str]) -> str:
+    return _escaped(found.group())
+
+
 def _escaped(characters: str) -> str:
-    units = characters.encode("utf-16-be")
+    units = characters.encode("utf-16-be", errors="surrogatepass")
     return "".join(f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2))

@@ -95,6 +95,12 @@ class Reflection:
     error: str | None = None
     """Why there was no reply; the run it followed is not affected, and the next reflection covers
     what was said."""
+    run_id: str | None = None
+    """The run it followed, as `result.run_id` has it."""
+    input_tokens: int = 0
+    """What the reflecting model read; not part of the run's own usage."""
+    output_tokens: int = 0
+    """What it wrote."""
 
     @property
     def applied(self) -> tuple[Outcome, ...]:
@@ -109,6 +115,8 @@ def known_memories(access: MemoryAccess, said: Sequence[Turn], *, limit: int) ->
     words = "\n".join(turn.text for turn in said if turn.role == "user")
     hits, _ = access.look_up(words, now=access.now(), limit=limit)
     entries = {hit.entry.id: hit.entry for hit in hits}
+    if len(entries) >= limit:
+        return list(entries.values())
     everything = access.opened_store.list(scope=access.scope)
     for entry in sorted(everything, key=lambda entry: entry.updated_at, reverse=True):
         if len(entries) >= limit:
@@ -157,7 +165,8 @@ def undo(access: MemoryAccess, reflection: Reflection) -> tuple[Outcome, ...]:
     """Take back what a reflection did, the last operation first.
 
     Returns:
-        What could not be taken back, because the memories concerned have changed since.
+        What could not be taken back and was left as it is, because a memory concerned has been
+        changed, replaced, said again or forgotten since. Take back the later reflection first.
     """
     return tuple(
         outcome
@@ -189,8 +198,11 @@ def _carry_out(access: MemoryAccess, operation: dict[str, Any]) -> Change:
         for name in ("content", "importance", "type")
         if operation.get(name) is not None
     }
+    # Small models make up types and quote numbers; a memory is not lost over that.
     if "type" in given and given["type"] not in list(MemoryType):
         given["type"] = MemoryType.SEMANTIC
+    if isinstance(given.get("importance"), str):
+        given["importance"] = _number(given["importance"])
     if action == "remember":
         if "content" not in given:
             raise InvalidEntry("remember needs content")
@@ -201,6 +213,13 @@ def _carry_out(access: MemoryAccess, operation: dict[str, Any]) -> Change:
     if not isinstance(entry_id, str) or not entry_id:
         raise InvalidEntry(f"{action} needs the id of a memory, got {entry_id!r}")
     return change(access, entry_id, **given) if action == "update" else remove(access, entry_id)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _shortened(text: str) -> str:

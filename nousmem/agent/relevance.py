@@ -7,7 +7,7 @@ as well: the share of the message's words it holds, or the cosine, neither of wh
 
 from __future__ import annotations
 
-import math
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,25 @@ from datetime import datetime
 from functools import cache
 from typing import Final
 
-from nousmem.agent.access import MemoryAccess
+import numpy as np
+from numpy.typing import NDArray
+
+from nousmem.agent.access import MemoryAccess, searched_part
 from nousmem.candidates import LEGS, Candidates
 from nousmem.hits import Hit, Hits
+from nousmem.scoring import Floats
 from nousmem.search import MIN_POOL
 from nousmem.stores.text import analyse_document, analyse_query
 
-__all__ = ["Found", "content_terms", "find_relevant", "is_about_the_user"]
+__all__ = [
+    "Evidence",
+    "Found",
+    "asks_no_evidence",
+    "content_terms",
+    "find_relevant",
+    "is_about_the_user",
+    "texts_looked_up",
+]
 
 _FUNCTION_WORDS: Final = """
 a about above after again all already also always am an and any are aren as at be because been
@@ -91,7 +103,7 @@ def find_relevant(
 
     Args:
         access: Whose memory.
-        query: The user's message.
+        query: The user's message; of a long one, both ends (`searched_part`).
         now: The instant ages are counted from.
         limit: At most this many.
         min_score: Least composite score.
@@ -100,7 +112,8 @@ def find_relevant(
     """
     if not query.strip() or limit == 0:
         return Found(())
-    anything_goes = min_words <= 0 and min_cosine <= -1
+    query = searched_part(query)
+    anything_goes = asks_no_evidence(min_words=min_words, min_cosine=min_cosine)
     terms = content_terms(query)
     if not terms and is_about_the_user(query):
         everything = access.opened_store.list(scope=access.scope)
@@ -112,46 +125,75 @@ def find_relevant(
     if not terms and not anything_goes:
         return Found(())
     found = Found(())
-    # A small store takes "how do we" for three rare words that a memory lacks. So where nothing
-    # reaches the least score, the words that mean something are searched alone.
-    for words in dict.fromkeys((query, _without_function_words(query))):
+    for words in texts_looked_up(query):
         pool = max(MIN_POOL, limit)
         hits, degraded = access.look_up(words, now=now, pool=pool, limit=None, min_score=min_score)
         if anything_goes:
             return Found(tuple(hits[:limit]), degraded, hits)
-        shown = _evident(hits, query, min_words=min_words, min_cosine=min_cosine)
-        evident = tuple(hit for hit in hits if hit.entry.id in shown)
-        found = Found(evident[:limit], degraded, hits)
-        if shown:
+        evidence = Evidence.of(query, hits.candidates)
+        row_of = {entry.id: at for at, entry in enumerate(hits.candidates.entries)}
+        ranked = np.array([row_of[hit.entry.id] for hit in hits], dtype=np.intp)
+        shown = evidence.shown(ranked, min_words=min_words, min_cosine=min_cosine)
+        found = Found(tuple(itertools.compress(hits, shown))[:limit], degraded, hits)
+        if shown.any():
             break
     return found
 
 
-def _evident(hits: Hits, query: str, *, min_words: float, min_cosine: float) -> set[str]:
-    """Return the ids of what may be shown."""
-    spoken, terms = set(analyse_query(query)), content_terms(query)
-    counted = min(len(terms), _WORDS_COUNTED)
-    cosines = _cosines(hits)
-    evident: set[str] = set()
-    unjudged: set[str] = set()
-    for hit in hits:
-        held = set(analyse_document(hit.entry.content))
-        cosine = cosines.get(hit.entry.id)
-        share = len(held & terms) / counted
-        if (cosine is not None and cosine >= min_cosine) or share >= max(min_words, _ONE_WORD):
-            evident.add(hit.entry.id)
-        elif not cosines and held.isdisjoint(spoken):
-            unjudged.add(hit.entry.id)
-    return evident | unjudged if evident else evident
+def texts_looked_up(query: str) -> tuple[str, ...]:
+    """Return the texts that are searched for a message, one after the other until one finds.
+
+    A small store takes "how do we" for three rare words that a memory lacks. So where nothing
+    reaches the least score, the words that mean something are searched alone.
+    """
+    return tuple(dict.fromkeys((query, _without_function_words(query))))
 
 
-def _cosines(hits: Hits) -> dict[str, float]:
-    row = hits.candidates.leg_scores[LEGS.index("vector")]
-    return {
-        entry.id: float(cosine)
-        for entry, cosine in zip(hits.candidates.entries, row, strict=True)
-        if not math.isnan(cosine)
-    }
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What says that candidates have to do with a message, whatever their rank."""
+
+    words: Floats
+    """Shape (n,): the share held of the message's words that mean something, of which 8 count;
+    above 1 where more are held."""
+    cosines: Floats
+    """Shape (n,): NaN where the vector leg did not return the candidate."""
+    foreign: NDArray[np.bool_]
+    """Shape (n,): shares no word at all with the message."""
+
+    @classmethod
+    def of(cls, query: str, candidates: Candidates) -> Evidence:
+        """Compare the candidates with a message that has words that mean something."""
+        spoken, terms = set(analyse_query(query)), content_terms(query)
+        counted = max(1, min(len(terms), _WORDS_COUNTED))
+        held = [set(analyse_document(entry.content)) for entry in candidates.entries]
+        return cls(
+            words=np.array([len(one & terms) / counted for one in held], dtype=np.float64),
+            cosines=candidates.leg_scores[LEGS.index("vector")],
+            foreign=np.array([one.isdisjoint(spoken) for one in held], dtype=np.bool_),
+        )
+
+    def shown(
+        self, ranked: NDArray[np.intp], *, min_words: float, min_cosine: float
+    ) -> NDArray[np.bool_]:
+        """Return which of some candidates have evidence enough to be shown.
+
+        Args:
+            ranked: Shape (m,): rows of those that reach the least score.
+            min_words: As in `find_relevant`.
+            min_cosine: As in `find_relevant`.
+        """
+        # A comparison with NaN is false.
+        near = self.cosines[ranked] >= min_cosine
+        evident = near | (self.words[ranked] >= max(min_words, _ONE_WORD))
+        if evident.any() and np.isnan(self.cosines).all():
+            return evident | self.foreign[ranked]
+        return evident
+
+
+def asks_no_evidence(*, min_words: float, min_cosine: float) -> bool:
+    """Whether these thresholds, of `find_relevant`, are reached by anything."""
+    return min_words <= 0 and min_cosine <= -1
 
 
 def content_terms(query: str) -> set[str]:

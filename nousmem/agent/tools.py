@@ -139,7 +139,13 @@ def _count_access(access: MemoryAccess, hits: list[Hit], *, now: datetime) -> No
         with access.write_lock:
             for hit in hits:
                 count = hit.entry.access_count + 1
-                store.update(hit.entry.id, now=now, access_count=count, last_accessed_at=now)
+                store.update(
+                    hit.entry.id,
+                    now=now,
+                    access_count=count,
+                    last_accessed_at=now,
+                    updated_at=hit.entry.updated_at,  # reading is not changing
+                )
     except Exception as error:  # noqa: BLE001  # what was found is worth more than its counter
         _LOG.warning("accesses were not recorded: %s", error)
 

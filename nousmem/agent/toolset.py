@@ -21,6 +21,6 @@ def memory_toolset(access: MemoryAccess, *, id: str) -> FunctionToolset[Any]:
     """Return remember, recall and forget over `access`, for an agent.
 
     Arguments outside their schema are sent back to the model before anything is done. The tools
-    run in threads, so the event loop goes on; one call may take 30 seconds.
+    run in threads, so the event loop goes on; one call may take 45 seconds.
     """
     return FunctionToolset(tool_functions(access), id=id, max_retries=1, timeout=TIMEOUT_SECONDS)

@@ -7,12 +7,12 @@ outside the scope is touched, nothing is said twice, each change is all or nothi
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from nousmem.agent.access import MemoryAccess
+from nousmem.agent.access import CHARACTERS_SEARCHED, MemoryAccess
 from nousmem.duplicates import spoken
 from nousmem.embeddings import embed
 from nousmem.entry import Entry
@@ -23,6 +23,15 @@ __all__ = ["Change", "add", "change", "find", "remove", "undo_change"]
 
 _LOG = logging.getLogger(__name__)
 _DUPLICATES_LOOKED_AT = 30
+_CHANGED_BY_CHANGES = (
+    "content",
+    "type",
+    "importance",
+    "evergreen",
+    "metadata",
+    "superseded_by",
+    "updated_at",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,8 @@ def add(access: MemoryAccess, content: str, **values: Any) -> Change:
     Two memories say the same when their texts are equal, whatever their case and spacing, and
     agent, user, namespace and type are; in the scope "session", the session as well. Then the
     entry that is there gets the greater importance, the metadata of both (the new values
-    winning), and counts as accessed now.
+    winning), and counts as accessed now. This holds for all that share the open store; two
+    processes that say the same in the same instant make two.
 
     Args:
         access: Whose memory.
@@ -93,6 +103,10 @@ def change(access: MemoryAccess, entry_id: str, **values: Any) -> Change:
         EmbeddingMismatch: the store was filled by another embedder.
     """
     now = access.now()
+    found = find(access, entry_id)
+    meant = found.replace(**values)
+    # Outside the lock: an embedder may be far away, and others write to this store.
+    embedded = _embedded(access, meant) if meant.content != found.content else meant
     with access.write_lock:
         old = find(access, entry_id)
         if old.superseded_at is not None:
@@ -106,12 +120,12 @@ def change(access: MemoryAccess, entry_id: str, **values: Any) -> Change:
                 old.id, now=now, **{name: getattr(wanted, name) for name in differing}
             )
             return Change("updated", changed, before=(old,), after=(changed,))
-        new = _embedded(access, _successor(wanted, id=access.new_id(), now=now))
+        vector = {"embedding": embedded.embedding, "embedder": embedded.embedder}
+        new = _successor(wanted, id=access.new_id(), now=now).replace(**vector)
         same = _said_before(access, new)
         if same is not None and same.id == old.id:
             # Case or spacing alone: nothing that history would be kept for.
             spelled = {name: getattr(wanted, name) for name in differing}
-            vector = {"embedding": new.embedding, "embedder": new.embedder}
             changed = access.opened_store.update(old.id, now=now, **spelled, **vector)
             return Change("updated", changed, before=(old,), after=(changed,))
         current = new if same is None else same
@@ -149,20 +163,30 @@ def find(access: MemoryAccess, entry_id: str) -> Entry:
 def undo_change(access: MemoryAccess, done: Change) -> bool:
     """Put back what a change replaced or removed; return whether it could.
 
-    It cannot once an entry concerned has been changed again; accesses do not count as changes.
+    It cannot once an entry concerned has been changed or said again, or another one says what
+    would come back; then nothing is done. Accesses do not count as changes, and are kept.
     """
-    kept = {entry.id for entry in done.after}
+    written = {entry.id: entry for entry in done.after}
+    restored = {entry.id for entry in done.before}
     with access.write_lock:
-        for entry in done.after:
-            if not _still(access, entry):
-                return False
+        if not all(_still(access, entry) for entry in done.after):
+            return False
+        put_back: list[Entry] = []
         for entry in done.before:
-            if entry.id not in kept and _present(access, entry.id) is not None:
+            current = _present(access, entry.id)
+            if current is not None and entry.id not in written:
                 return False
-        restored = {entry.id for entry in done.before}
-        if done.before:
-            access.opened_store.put(done.before)
-        access.opened_store.delete([one.id for one in done.after if one.id not in restored])
+            again = () if entry.superseded_at is not None else _saying_the_same(access, entry)
+            if any(one.id not in restored | set(written) for one in again):
+                return False
+            put_back.append(
+                entry
+                if current is None
+                else _with_accesses(entry, of=current, since=written[entry.id])
+            )
+        if put_back:
+            access.opened_store.put(put_back)
+        access.opened_store.delete([entry_id for entry_id in written if entry_id not in restored])
     return True
 
 
@@ -178,14 +202,22 @@ def _embedded(access: MemoryAccess, entry: Entry) -> Entry:
 
 
 def _said_before(access: MemoryAccess, entry: Entry) -> Entry | None:
+    return next(_saying_the_same(access, entry), None)
+
+
+def _saying_the_same(access: MemoryAccess, entry: Entry) -> Iterator[Entry]:
     place: dict[str, Any] = {name: getattr(entry, name) for name in SCOPE_FIELDS}
     if access.default_search_scope != "session":
         del place["session_id"]
     text = spoken(entry.content)
+    # The start of a long text finds the whole, in a store that compares substrings as well.
     found = access.opened_store.search_text(
-        entry.content, scope=place, type=entry.type, limit=_DUPLICATES_LOOKED_AT
+        entry.content[:CHARACTERS_SEARCHED],
+        scope=place,
+        type=entry.type,
+        limit=_DUPLICATES_LOOKED_AT,
     )
-    return next((one for one, _ in found if spoken(one.content) == text), None)
+    return (one for one, _ in found if spoken(one.content) == text)
 
 
 def _successor(wanted: Entry, *, id: str, now: datetime) -> Entry:
@@ -218,6 +250,14 @@ def _present(access: MemoryAccess, entry_id: str) -> Entry | None:
 def _still(access: MemoryAccess, entry: Entry) -> bool:
     found = _present(access, entry.id)
     return found is not None and all(
-        getattr(found, name) == getattr(entry, name)
-        for name in ("content", "type", "importance", "evergreen", "metadata", "superseded_by")
+        getattr(found, name) == getattr(entry, name) for name in _CHANGED_BY_CHANGES
+    )
+
+
+def _with_accesses(entry: Entry, *, of: Entry, since: Entry) -> Entry:
+    counted = of.access_count - since.access_count
+    if counted <= 0:
+        return entry
+    return entry.replace(
+        access_count=entry.access_count + counted, last_accessed_at=of.last_accessed_at
     )

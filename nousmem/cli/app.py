@@ -23,6 +23,7 @@ from nousmem.cli import (
     search,
     session,
     sweep,
+    transfer,
     upkeep,
 )
 from nousmem.errors import NousmemError
@@ -49,8 +50,8 @@ app.command("report")(report.report)
 app.command("gate")(gate.gate)
 app.command("lab")(lab.lab)
 app.command("check")(upkeep.check)
-app.command("export")(upkeep.export)
-app.command("import")(upkeep.import_)
+app.command("export")(transfer.export)
+app.command("import")(transfer.import_)
 app.command("reembed")(upkeep.reembed)
 app.command("forget")(upkeep.forget)
 app.command("mcp")(mcp.mcp)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from nousmem.cli.output import frame_records, print_json, print_table
+from nousmem.cli.columns import Columns, parse_columns
+from nousmem.cli.output import difference_text, frame_records, print_json, print_table
 from nousmem.cli.settings import read_settings
 from nousmem.corpora import load_corpus
 from nousmem.evaluation import compare as compare_settings
@@ -27,6 +28,7 @@ def compare(
         str, typer.Option(help="For settings: the corpus they are measured on.")
     ] = "assistant-year",
     path: Annotated[Path | None, typer.Option(help="File or folder of the corpus.")] = None,
+    column: Columns = None,
     store: Annotated[str, typer.Option(help="For settings: store URL.")] = "sqlite::memory:",
     embedder: Annotated[str, typer.Option(help="For settings: minilm, hashing, none.")] = "none",
     pool: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
@@ -47,9 +49,11 @@ def compare(
         table = compare_results(read_result(one), read_result(other), setting=setting, seed=seed)
     else:
         names = [name.strip() for name in measures.split(",") if name.strip()]
+        named = parse_columns(column)
+        options = {"columns": named} if named else {}
         table = compare_settings(
             {"one": read_settings(one), "other": read_settings(other)},
-            load_corpus(corpus, path=path),
+            load_corpus(corpus, path=path, **options),
             names,
             store=store,
             embedder=embedder,
@@ -70,7 +74,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     shown = {
         name: row[name] for name in ("condition", "measure", "baseline_mean", "mean") if name in row
     }
-    shown["difference (95 %)"] = f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
+    shown["difference (95 %)"] = difference_text(row)
     shown["p (Holm)"] = row["p_holm"]
     shown["detectable"] = row["detectable"]
     shown["won, tied, lost"] = f"{row['wins']}, {row['ties']}, {row['losses']}"

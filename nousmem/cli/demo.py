@@ -45,12 +45,11 @@ def demo(
         typer.echo(repr(corpus))
     swept = run_sweep(corpus, embedder=chosen, grid=_GRID, measures=_MEASURES, progress=True)
     if not as_json:
-        print_leaderboard(swept, _MEASURES[0], top=8)
+        print_leaderboard(swept, _MEASURES[0], corpus=corpus.name, excluded=swept.excluded, top=8)
     files = swept.write(out)
     best = out / "best.toml"
-    best.write_text(swept.best(_MEASURES[0]).to_toml())
     pictures, example = _pictures(swept, chosen, out)
-    files += [best, *pictures]
+    files += pictures
     if as_json:
         print_json(
             {

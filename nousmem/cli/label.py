@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from nousmem.cli.columns import Columns, parse_columns
 from nousmem.cli.opening import opened
 from nousmem.cli.output import frame_records, print_json, print_table
 from nousmem.corpora import read_entries
 from nousmem.corpora.frames import read_queries
-from nousmem.corpora.tables import TABLE_SUFFIXES
+from nousmem.corpora.tables import TABLE_SUFFIXES, columns_by_table
 from nousmem.embeddings import Embedder, embed, open_embedder
 from nousmem.errors import CorpusError, InvalidParameter, StoreError
 from nousmem.evaluation.judgement_file import LEVELS
@@ -57,14 +58,16 @@ def label(
     propose_only: Annotated[
         bool, typer.Option("--propose-only", help="Write the candidates as CSV and stop.")
     ] = False,
+    column: Columns = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON; ask on standard error.")
     ] = False,
 ) -> None:
     """Propose candidates for each query, ask what is relevant, and write qrels; can be resumed."""
-    asked = read_queries(queries)
+    named = columns_by_table(parse_columns(column))
+    asked = read_queries(queries, columns=named["queries"])
     model = open_embedder(embedder)
-    with _searched(store, model) as searched:
+    with _searched(store, model, named["entries"]) as searched:
         if not searched.list(limit=1):
             raise StoreError(f"the store {store} is empty: `nousmem import` fills it from a file")
         pool = propose_pool(searched, asked, depth=depth, embedder=model, seed=seed, progress=True)
@@ -81,13 +84,15 @@ def label(
 
 
 @contextmanager
-def _searched(place: str, model: Embedder | None) -> Generator[Store]:
+def _searched(place: str, model: Embedder | None, columns: Mapping[str, str]) -> Generator[Store]:
     """Open what candidates come from: a store, or a table whose entries go into one in memory."""
     if Path(place).suffix.lower() not in TABLE_SUFFIXES or not Path(place).exists():
+        if columns:
+            raise InvalidParameter(f"{place} is a store, which has no columns to name")
         with opened(place, exists=True) as store:
             yield store
         return
-    entries = read_entries(place)
+    entries = read_entries(place, columns=columns)
     with opened("sqlite::memory:") as store:
         store.put(entries if model is None else embed(entries, model, progress=True))
         yield store

@@ -7,26 +7,35 @@ from typing import Annotated
 
 import typer
 
+from nousmem.cli.columns import Columns, parse_columns
 from nousmem.cli.opening import opened
 from nousmem.cli.output import print_json, print_table
-from nousmem.corpora import load_corpus
+from nousmem.corpora.registry import is_corpus, load_corpus, recognise_corpus
 from nousmem.embeddings import embed, open_embedder
 
 __all__ = ["load"]
 
 
 def load(
-    corpus: Annotated[str, typer.Argument(help="Name of a corpus; see `nousmem corpora`.")],
+    corpus: Annotated[
+        str,
+        typer.Argument(help="Name of a corpus, see `nousmem corpora`; or a file or folder of one."),
+    ],
     store: Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")],
     *,
     embedder: Annotated[
         str, typer.Option(help="minilm, hashing, or none for the text leg alone.")
     ] = "none",
     path: Annotated[Path | None, typer.Option(help="File or folder of the corpus.")] = None,
+    column: Columns = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Load a corpus into a store, whatever its partitions, and say what went in."""
-    loaded = load_corpus(corpus, path=path)
+    name, place = corpus, path
+    if path is None and not is_corpus(corpus) and Path(corpus).expanduser().exists():
+        name, place = recognise_corpus(corpus), Path(corpus)
+    named = parse_columns(column)
+    loaded = load_corpus(name, path=place, **({"columns": named} if named else {}))
     model = open_embedder(embedder)
     entries = loaded.entries if model is None else embed(loaded.entries, model, progress=True)
     with opened(store) as target:

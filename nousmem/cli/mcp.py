@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from nousmem.cli.opening import opened
+from nousmem.cli.scoping import AgentId, Namespace, SessionId, UserId, chosen_scope
 from nousmem.cli.settings import read_settings
 from nousmem.embeddings import open_embedder
-from nousmem.errors import InvalidParameter, MissingDependency
+from nousmem.errors import InvalidParameter, requiring
 from nousmem.scope import SCOPE_FIELDS
 from nousmem.scoring import Scoring
 
@@ -31,10 +32,10 @@ def mcp(
         str, typer.Argument(help="Store URL, such as sqlite:memories.db; made if it is not there.")
     ],
     *,
-    user_id: Annotated[str | None, typer.Option(help="Only this user's memories.")] = None,
-    agent_id: Annotated[str | None, typer.Option(help="Only this agent's memories.")] = None,
-    session_id: Annotated[str | None, typer.Option(help="Only this session's memories.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Only this namespace.")] = None,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    session_id: SessionId = None,
+    namespace: Namespace = None,
     embedder: Annotated[
         str, typer.Option(help="minilm, hashing, or none for the text leg alone.")
     ] = "none",
@@ -56,6 +57,9 @@ def mcp(
     What is remembered carries the ids given here, and only entries that carry them are recalled
     or forgotten. With none given, that is the whole store.
     """
+    scope = chosen_scope(
+        user_id=user_id, agent_id=agent_id, session_id=session_id, namespace=namespace
+    )
     scoring = Scoring() if settings is None else read_settings(settings)
     address = None if http is None else _address(http)
     served = _serving()
@@ -64,21 +68,17 @@ def mcp(
             store=found,
             embedder=open_embedder(embedder),
             scoring=scoring,
-            user_id=user_id,
-            agent_id=agent_id,
-            session_id=session_id,
-            namespace=namespace,
+            user_id=scope.user_id,
+            agent_id=scope.agent_id,
+            session_id=scope.session_id,
+            namespace=scope.namespace,
         )
         _serve(access, address)
 
 
 def _serving() -> ModuleType:
-    try:
+    with requiring("mcp", extra="mcp", purpose="nousmem mcp", modules=_PACKAGES):
         from nousmem.agent import mcp_server
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in _PACKAGES:
-            raise
-        raise MissingDependency("mcp", extra="mcp", purpose="nousmem mcp") from None
     return mcp_server
 
 

@@ -13,7 +13,7 @@ __all__ = ["report"]
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Result folder of `nousmem sweep FILE.toml`.")],
+    folder: Annotated[Path, typer.Argument(help="Result folder of `nousmem sweep`.")],
     *,
     out: Annotated[
         Path | None, typer.Option(help="The page; report.html in the folder where it is not given.")

@@ -9,10 +9,10 @@ import typer
 
 from nousmem.cli.opening import opened
 from nousmem.cli.output import frame_records, print_json, print_table
+from nousmem.cli.scoping import AgentId, Namespace, SessionId, UserId, chosen_scope
 from nousmem.cli.settings import read_settings
 from nousmem.embeddings import open_embedder
 from nousmem.entry import parse_instant
-from nousmem.scope import Scope
 from nousmem.scoring import PARAMETERS, Scoring
 from nousmem.search import Search
 
@@ -23,10 +23,10 @@ def search(
     store: Annotated[str, typer.Argument(help="Store URL, such as sqlite:memories.db.")],
     query: Annotated[str, typer.Argument(help="What to look for.")],
     *,
-    user_id: Annotated[str | None, typer.Option(help="Only this user's memories.")] = None,
-    agent_id: Annotated[str | None, typer.Option(help="Only this agent's memories.")] = None,
-    session_id: Annotated[str | None, typer.Option(help="Only this session's memories.")] = None,
-    namespace: Annotated[str | None, typer.Option(help="Only this namespace.")] = None,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    session_id: SessionId = None,
+    namespace: Namespace = None,
     type_: Annotated[
         str | None, typer.Option("--type", help="semantic, episodic or procedural.")
     ] = None,
@@ -57,7 +57,9 @@ def search(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank the memories of a store for a query."""
-    scope = Scope(agent_id=agent_id, session_id=session_id, user_id=user_id, namespace=namespace)
+    scope = chosen_scope(
+        user_id=user_id, agent_id=agent_id, session_id=session_id, namespace=namespace
+    )
     changes = parse_settings(setting or [])
     scoring = (Scoring() if settings is None else read_settings(settings)).replace(**changes)
     with opened(store, exists=True) as found:

@@ -16,6 +16,8 @@ from nousmem.errors import SessionError
 from nousmem.scoring import Scoring
 
 if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
     from nousmem.agent.sessions import Session, Transcript
 
 __all__ = ["session"]
@@ -50,7 +52,10 @@ def session(
         typer.Option(help="An option of Memory for every setting, such as inject_min_score=0."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for transcripts (.jsonl) and pages (.html).")
+        Path | None,
+        typer.Option(
+            help="Folder for transcripts (.jsonl) and pages (.html), one of them index.html."
+        ),
     ] = None,
     judge: Annotated[
         str | None, typer.Option(help="A model of Pydantic AI that grades the replies.")
@@ -80,16 +85,25 @@ def session(
         raise SessionError("expected a session file or a folder of them: nousmem session TARGET")
     chosen = _settings(settings or [DEFAULT])
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)  # now rather than after the work
+        _make(out)  # now rather than after the work
     with_ = {"embedder": embedder, "store": store, "options": _options(option or [])}
-    found = {one.name: _run(one, model, chosen, **with_) for one in _read(target, model)}
+    sessions = _read(target, model)
+    grader = None if judge is None else _judge(judge, sessions)
+    index = len(sessions) > 1 or target.is_dir()
     if out is not None:
-        _write(found, out)
-    grades = [] if judge is None else _grades(found, judge)
+        _check_names(sessions, index=index)
+    found: dict[str, dict[str, Transcript]] = {}
+    for one in sessions:
+        found[one.name] = _run(one, model, chosen, **with_)
+        if out is not None:  # what is done is kept, whatever becomes of the rest
+            _write(one.name, found[one.name], out, index=index)
+    if out is not None and index:
+        _write_index(found, out)
+    grades = [] if grader is None else _grades(found, grader)
     if as_json:
         print_json(_document(found, grades))
     else:
-        _print_all(found, grades, out)
+        _print_all(found, grades, out, index=index)
     if any(transcript.failed for one in found.values() for transcript in one.values()):
         raise typer.Exit(1)
 
@@ -108,6 +122,34 @@ def _read(target: Path, model: str) -> list[Session]:
             typer.echo(f"nousmem: {line}", err=True)
         raise typer.Exit(2) from None
     return sessions
+
+
+def _judge(name: str, sessions: list[Session]) -> Model:
+    """Open the judge, before anything is run that it could not grade."""
+    from nousmem.agent.sessions.judge import open_judge
+
+    judge = open_judge(name)
+    if not any(turn.answer for one in sessions for turn in one.turns):
+        raise SessionError(
+            "no turn has an answer, so --judge has nothing to grade by; write answer = in a turn"
+        )
+    return judge
+
+
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SessionError(f"--out {out}: no such folder can be made: {error.strerror}") from None
+
+
+def _check_names(sessions: list[Session], *, index: bool) -> None:
+    from nousmem.viz.session_index import INDEX
+
+    if index and any(f"{one.name}.html".casefold() == INDEX for one in sessions):
+        raise SessionError(
+            f"a session may not be named 'index': {INDEX} lists all of them; give it another name"
+        )
 
 
 def _settings(given: list[str]) -> dict[str, Scoring]:
@@ -154,18 +196,30 @@ def _run(
     return run_session(one, model=model, settings=settings, after_turn=after_turn, **options)
 
 
-def _write(found: Mapping[str, Mapping[str, Transcript]], out: Path) -> None:
+def _write(name: str, transcripts: Mapping[str, Transcript], out: Path, *, index: bool) -> None:
     from nousmem.agent.sessions import write_transcript
+    from nousmem.viz.session_index import INDEX
     from nousmem.viz.session_page import write_session_page
 
-    for name, transcripts in found.items():
-        for setting, transcript in transcripts.items():
-            write_transcript(transcript, out / f"{name}.{setting}.jsonl")
-        write_session_page(transcripts, out / f"{name}.html")
+    for setting, transcript in transcripts.items():
+        write_transcript(transcript, out / f"{name}.{setting}.jsonl")
+    write_session_page(transcripts, out / f"{name}.html", index=INDEX if index else None)
+
+
+def _write_index(found: Mapping[str, Mapping[str, Transcript]], out: Path) -> None:
+    from nousmem.agent.sessions.ratings import RatingFile
+    from nousmem.viz.session_index import INDEX, write_session_index
+
+    ratings = RatingFile(out / "ratings.jsonl").read()
+    write_session_index(found, out / INDEX, ratings=ratings)
 
 
 def _print_all(
-    found: Mapping[str, Mapping[str, Transcript]], grades: list[dict[str, Any]], out: Path | None
+    found: Mapping[str, Mapping[str, Transcript]],
+    grades: list[dict[str, Any]],
+    out: Path | None,
+    *,
+    index: bool,
 ) -> None:
     for one in found.values():
         _print_session(one)
@@ -174,7 +228,8 @@ def _print_all(
     if grades:
         print_table(grades, title="grades by the judge, 0 to 1")
     if out is not None:
-        typer.echo(f"transcripts and pages are in {out}")
+        start = f"; begin with {out / 'index.html'}" if index else ""
+        typer.echo(f"transcripts and pages are in {out}{start}")
 
 
 def _print_session(transcripts: Mapping[str, Transcript]) -> None:
@@ -227,7 +282,7 @@ def _totals(found: Mapping[str, Mapping[str, Transcript]]) -> list[dict[str, Any
     return [*rows, {"session": "all", **total}]
 
 
-def _grades(found: Mapping[str, Mapping[str, Transcript]], judge: str) -> list[dict[str, Any]]:
+def _grades(found: Mapping[str, Mapping[str, Transcript]], judge: Model) -> list[dict[str, Any]]:
     from nousmem.agent.sessions.judge import judge_transcripts
 
     rows: list[dict[str, Any]] = []

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
 import typer
 
-from nousmem.cli.output import frame_records, print_json, print_table
+from nousmem.cli.columns import Columns, parse_columns
+from nousmem.cli.output import difference_text, frame_records, print_json, print_table
 from nousmem.cli.search import parse_number
-from nousmem.corpora import load_corpus
-from nousmem.evaluation import SweepResult
-from nousmem.evaluation import sweep as run_sweep
-from nousmem.evaluation.experiments import Backend, read_experiment, run_experiment
+from nousmem.evaluation.experiments import (
+    Backend,
+    Condition,
+    CorpusChoice,
+    Experiment,
+    ExperimentResult,
+    RetrievalChoice,
+    read_experiment,
+    run_experiment,
+    versions,
+)
+from nousmem.evaluation.grids import GridValues
+from nousmem.evaluation.measured import MeasuredSettings, default_row
+from nousmem.evaluation.measures import parse_measures
 from nousmem.scoring import CHOICES
 
 __all__ = ["sweep"]
@@ -53,9 +65,13 @@ def sweep(
         bool, typer.Option(help="Hide entries later than the query, where it has a date.")
     ] = True,
     path: Annotated[Path | None, typer.Option(help="File or folder of the corpus.")] = None,
+    column: Columns = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the result. Of an experiment: out/ and the file's name."),
+        typer.Option(
+            help="Folder for the result, as `nousmem report` reads it. Of an experiment file: "
+            "out/ and the file's name."
+        ),
     ] = None,
     backend: Annotated[
         str, typer.Option(help="Where an experiment runs: serial, processes, or dask.")
@@ -84,35 +100,60 @@ def sweep(
             as_json=as_json,
         )
         return
-    _refuse_options(context, refused=_RUNNING)
     names = [name.strip() for name in measures.split(",") if name.strip()]
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)  # now rather than after the work
-    swept = run_sweep(
-        load_corpus(target, path=path),
-        store=store,
-        embedder=embedder,
+    experiment = _experiment(
+        _corpus(target, path, column),
+        retrieval=RetrievalChoice(
+            store=store,
+            embedder=None if embedder == "none" else embedder,
+            legs=None if legs is None else tuple(leg.strip() for leg in legs.split(",")),
+            pool=pool,
+            as_of=as_of,
+        ),
         grid=parse_grid(grid or []),
         measures=names,
-        pool=pool,
-        legs=None if legs is None else [leg.strip() for leg in legs.split(",")],
-        as_of=as_of,
-        progress=True,
     )
-    files = [] if out is None else swept.write(out)
-    if out is not None:
-        best = out / "best.toml"
-        best.write_text(swept.best(names[0]).to_toml())
-        files.append(best)
+    _refuse_options(context, refused=_RUNNING)
+    result = run_experiment(experiment, out=out, progress=True)
+    one = result.conditions[0]
     if as_json:
-        print_json(_document(swept, names[0], by))
+        print_json(_document(result, by))
         return
-    print_leaderboard(swept, names[0], top=top)
+    print_leaderboard(one.measured, names[0], corpus=target, excluded=one.excluded, top=top)
+    _print_tuned(result)
     if by is not None:
-        rows = frame_records(swept.by(by))
-        print_table(rows, title=f"by {by}")
-    for file in files:
-        typer.echo(f"wrote {file}")
+        groups = frame_records(one.measured.by(by))
+        print_table([_with_half_life(row) for row in groups], title=f"by {by}")
+    if out is not None:
+        typer.echo(f"wrote {out}/; `nousmem report {out}` makes a page of it")
+
+
+def _corpus(name: str, path: Path | None, column: Sequence[str] | None) -> CorpusChoice:
+    named = parse_columns(column)
+    options = {"columns": named} if named else {}
+    return CorpusChoice(name, None if path is None else str(path), options)
+
+
+def _experiment(
+    corpus: CorpusChoice,
+    *,
+    retrieval: RetrievalChoice,
+    grid: Mapping[str, GridValues],
+    measures: Sequence[str],
+) -> Experiment:
+    """Return what the options ask for: an experiment with one condition."""
+    parsed = tuple(parse_measures(measures))
+    experiment = Experiment(
+        title=corpus.name,
+        conditions=(Condition(corpus, retrieval),),
+        grid=grid,
+        measures=parsed,
+        tune=parsed[0],
+    )
+    # As in a sweep: the defaults where the grid has what ranks as they do, or else its first row.
+    settings = experiment.settings()
+    tried = settings.scorings[: settings.n_tried]
+    return replace(experiment, baseline=tried[default_row(tried)])
 
 
 _RUNNING: Final = ("backend", "scheduler", "jobs")
@@ -149,14 +190,19 @@ def run_experiment_file(
     as_json: bool,
 ) -> None:
     """Run an experiment, write its folder, and print what was found."""
-    result = run_experiment(
-        read_experiment(file),
-        out=out,
-        backend=cast("Backend", backend),
-        scheduler=scheduler,
-        jobs=jobs,
-        progress=True,
-    )
+    experiment = read_experiment(file)
+    try:
+        result = run_experiment(
+            experiment,
+            out=out,
+            backend=cast("Backend", backend),
+            scheduler=scheduler,
+            jobs=jobs,
+            progress=True,
+        )
+    except KeyboardInterrupt:
+        typer.echo(f"nousmem: interrupted: the same command goes on from {out}/", err=True)
+        raise typer.Abort from None
     tuned = frame_records(result.tuned)
     if as_json:
         print_json(
@@ -180,13 +226,7 @@ def run_experiment_file(
         [_with_half_life(row) for row in rows],
         title=f"{result.experiment.title}: the best of each condition by {tune}",
     )
-    for row in tuned:
-        interval = f"[{row['low']:+.4f}, {row['high']:+.4f}]"
-        typer.echo(
-            f"{row['name']}: tuned and judged on unseen folds, {tune} {row['mean']:.4f}, "
-            f"{row['difference']:+.4f} {interval} against the baseline's "
-            f"{row['baseline_mean']:.4f}; {row['n_queries']:,} queries"
-        )
+    _print_tuned(result)
     for name, one in zip(result.names, result.conditions, strict=True):
         if one.excluded:
             reasons = ", ".join(f"{number:,} {reason}" for reason, number in one.excluded.items())
@@ -194,25 +234,45 @@ def run_experiment_file(
     typer.echo(f"wrote {out}/; `nousmem report {out}` makes a page of it")
 
 
-def print_leaderboard(swept: SweepResult, measure: str, *, top: int) -> None:
+def _print_tuned(result: ExperimentResult) -> None:
+    """Say what tuning is worth on folds it did not see, condition by condition."""
+    for row in frame_records(result.tuned):
+        if not row["folds"]:
+            typer.echo(f"{row['name']}: one group of queries; nothing is left to judge tuning on")
+            continue
+        typer.echo(
+            f"{row['name']}: tuned and judged on unseen folds, {row['measure']} "
+            f"{row['mean']:.4f}, {difference_text(row)} against the baseline's "
+            f"{row['baseline_mean']:.4f}; {row['n_queries']:,} queries"
+        )
+
+
+def print_leaderboard(
+    measured: MeasuredSettings,
+    measure: str,
+    *,
+    corpus: str,
+    excluded: Mapping[str, int],
+    top: int,
+) -> None:
     """Print the best settings, each with its difference to what they are compared with."""
-    rows = frame_records(swept.leaderboard(measure, top=top))
+    rows = frame_records(measured.leaderboard(measure, top=top))
     for row in rows:
         row.pop("n_queries")
-        row["difference (95 %)"] = (
-            f"{row.pop('difference'):+.4f} [{row.pop('low'):+.4f}, {row.pop('high'):+.4f}]"
-        )
+        row["difference (95 %)"] = difference_text(row)
+        for name in ("difference", "low", "high"):
+            del row[name]
     title = (
-        f"{swept.corpus.name}: {len(swept.settings):,} settings, {swept.n_queries:,} queries, "
+        f"{corpus}: {len(measured.settings):,} settings, {measured.n_queries:,} queries, "
         f"best by {measure}"
     )
     print_table([_with_half_life(row) for row in rows], title=title)
-    if swept.excluded:
-        reasons = ", ".join(f"{number:,} {reason}" for reason, number in swept.excluded.items())
+    if excluded:
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in excluded.items())
         typer.echo(f"not measured: {reasons}")
-    baseline = swept.settings[swept.baseline_index()]
+    baseline = measured.settings[measured.baseline_index()]
     typer.echo(f"compared with {baseline!r}")
-    typer.echo(f"best: {swept.best(measure)!r}")
+    typer.echo(f"best: {measured.best(measure)!r}")
 
 
 def _with_half_life(row: dict[str, Any]) -> dict[str, Any]:
@@ -246,15 +306,22 @@ def _value(name: str, text: str) -> float | str | None:
     return None if text == "none" else parse_number(text)
 
 
-def _document(swept: SweepResult, measure: str, by: str | None) -> dict[str, Any]:
+def _document(result: ExperimentResult, by: str | None) -> dict[str, Any]:
+    one, experiment = result.conditions[0], result.experiment
     document: dict[str, Any] = {
-        "corpus": swept.corpus.name,
-        "n_queries": swept.n_queries,
-        "excluded": dict(swept.excluded),
-        "rows": frame_records(swept.frame),
-        "best": swept.best(measure).to_dict(),
-        "provenance": swept.provenance(),
+        "corpus": experiment.title,
+        "n_queries": one.measured.n_queries,
+        "excluded": dict(one.excluded),
+        "rows": frame_records(one.measured.frame),
+        "tuned": frame_records(result.tuned),
+        "best": result.best().to_dict(),
+        "provenance": {
+            "experiment": experiment.to_document(),
+            "corpus": dict(one.corpus),
+            "embedder": one.embedder,
+            "versions": versions(),
+        },
     }
     if by is not None:
-        document["by"] = frame_records(swept.by(by))
+        document["by"] = frame_records(one.measured.by(by))
     return document

@@ -18,9 +18,11 @@ from nousmem.corpora.tables import (
     Problems,
     Row,
     column_names,
+    columns_by_table,
     guess_columns,
     identifier,
     json_value,
+    no_column,
     parse_json_cell,
     read_rows,
 )
@@ -119,7 +121,9 @@ def corpus_from_frames(
     latest = max((entry.created_at for entry in made.values()), default=TIMELESS)
     asked = latest if now is None else parse_instant(now, assume_utc=True)
     judged = read_rows(qrels, what="qrels")
-    columns = guess_columns(column_names(judged), _QRELS_COLUMNS, qrels_columns or {}, what="qrels")
+    columns = guess_columns(
+        column_names(judged), _QRELS_COLUMNS, qrels_columns or {}, what="qrels", warn=True
+    )
     if queries is None:
         made_queries = _queries_of_qrels(judged, columns, asked, problems)
     else:
@@ -180,6 +184,7 @@ def load_tables(
     path: PathLike | None = None,
     *,
     now: datetime | None = None,
+    columns: Mapping[str, str] | None = None,
     partition_field: str | None = None,
     fold_field: str = "user_id",
 ) -> Corpus:
@@ -188,6 +193,8 @@ def load_tables(
     Args:
         path: The folder; the files end in .csv, .tsv, .jsonl, .json or .parquet.
         now: As in `corpus_from_frames`.
+        columns: Field to column, where the usual names do not find it; a field of the queries or
+            qrels is named with its table, as in `{"content": "note", "queries.text": "asked"}`.
         partition_field: As in `corpus_from_frames`.
         fold_field: As in `corpus_from_frames`.
 
@@ -201,6 +208,7 @@ def load_tables(
             f"(or {', '.join(TABLE_SUFFIXES[1:])})"
         )
     folder = Path(path).expanduser()
+    named = columns_by_table(columns or {})
     queries = _table(folder, "queries", needed=False)
     return corpus_from_frames(
         _table(folder, "entries", needed=True) or folder,
@@ -209,6 +217,9 @@ def load_tables(
         name=folder.resolve().name,
         source=str(folder),
         now=now,
+        entry_columns=named["entries"],
+        query_columns=named["queries"],
+        qrels_columns=named["qrels"],
         partition_field=partition_field,
         fold_field=fold_field,
     )
@@ -231,13 +242,12 @@ def _table(folder: Path, name: str, *, needed: bool) -> Path | None:
 def _make_queries(
     rows: list[Row], given: Mapping[str, str], now: datetime, problems: Problems
 ) -> dict[str, Query]:
-    columns = guess_columns(column_names(rows), _QUERY_COLUMNS, given, what="queries")
+    columns = guess_columns(column_names(rows), _QUERY_COLUMNS, given, what="queries", warn=True)
     if not rows:
         problems.add("queries have no rows")
         return {}
     if "text" not in columns:
-        usual = ", ".join(_QUERY_COLUMNS["text"])
-        problems.add(f"queries have no column for text (usual names: {usual})")
+        problems.add(no_column("queries", "text", _QUERY_COLUMNS["text"], rows))
         return {}
     made: dict[str, Query] = {}
     for number, row in enumerate(rows, start=1):
@@ -356,8 +366,7 @@ def _judgeable(rows: list[Row], columns: Mapping[str, str], problems: Problems) 
     has_entry = not {"doc_id", "content"}.isdisjoint(columns)
     has_query = not {"query_id", "text"}.isdisjoint(columns)
     if not has_entry:
-        usual = ", ".join(ID_COLUMNS)
-        problems.add(f"qrels have no column for doc_id (usual names: {usual})")
+        problems.add(no_column("qrels", "doc_id", ID_COLUMNS, rows))
     if not has_query:
         problems.add("qrels have no column for query_id, nor one with the question")
     return has_entry and has_query

@@ -146,6 +146,11 @@ def load_corpus(name: str, *, path: PathLike | None = None, **options: Any) -> C
     return loader(path, **options)
 
 
+def is_corpus(name: str) -> bool:
+    """Whether `load_corpus` knows the name."""
+    return name in _SOURCES
+
+
 def list_corpora() -> pd.DataFrame:
     """Return the corpora that `load_corpus` knows, one a row.
 

@@ -21,6 +21,7 @@ from nousmem.corpora.tables import (
     guess_columns,
     identifier,
     json_value,
+    no_column,
     parse_json_cell,
     read_rows,
 )
@@ -51,6 +52,8 @@ _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "created_at": ("created_at", "timestamp", "created", "datetime", "date", "time"),
 }
 
+_MILLISECONDS: Final = 100_000_000_000  # the year 5138, if it were seconds
+_SPREADSHEET_DAYS: Final = 100_000  # since 1900: the year 2173
 _TRUE: Final = ("true", "yes", "1")
 _FALSE: Final = ("false", "no", "0")
 _LIKE_A_DATE: Final = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b")
@@ -102,13 +105,12 @@ def make_entries(
             return _by_id(cast("list[Entry]", listed), problems)
         entries = entries if listed is None else listed  # pyright: ignore[reportUnknownVariableType]
     rows = read_rows(entries, what="entries")
-    columns = guess_columns(column_names(rows), _COLUMNS, given, what="entries")
+    columns = guess_columns(column_names(rows), _COLUMNS, given, what="entries", warn=True)
     if not rows:
         problems.add("entries have no rows")
         return {}
     if "content" not in columns:
-        usual = ", ".join(_COLUMNS["content"])
-        problems.add(f"entries have no column for content (usual names: {usual})")
+        problems.add(no_column("entries", "content", _COLUMNS["content"], rows))
         return {}
     if "created_at" not in columns:
         _warn_of_dates(rows, columns)
@@ -133,7 +135,8 @@ def _warn_of_dates(rows: list[Row], columns: Mapping[str, str]) -> None:
             usual = ", ".join(_COLUMNS["created_at"])
             warnings.warn(
                 f"entries have no column for created_at (usual names: {usual}), so that all are "
-                f"dated alike; {column!r} looks like one: rename it, or name it in entry_columns",
+                f"dated alike; {column!r} looks like one: rename it, or name it, "
+                "entries.created_at=COLUMN",
                 stacklevel=4,
             )
 
@@ -192,10 +195,25 @@ def _field(name: str, value: Any) -> Any:
     if name in {"id", *SCOPE_FIELDS, "superseded_by"}:
         return identifier(value)
     if name.endswith("_at"):
-        return parse_instant(value, assume_utc=True)
+        return _instant(name, value)
     if isinstance(value, str) and name in _PARSERS:
         return _PARSERS[name](value)
     return value
+
+
+def _instant(name: str, value: Any) -> datetime:
+    """Return a cell as an instant; a number must be seconds since 1970 that somebody may mean."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if abs(value) >= _MILLISECONDS:
+            raise ValueError(
+                f"{name} {value!r} is no time in seconds since 1970: divide milliseconds by 1000"
+            )
+        if abs(value) < _SPREADSHEET_DAYS and value not in (0, 1):
+            raise ValueError(
+                f"{name} {value!r} would be a day of January 1970, as seconds since then: write "
+                "a spreadsheet's dates as 2025-12-31"
+            )
+    return parse_instant(value, assume_utc=True)
 
 
 def _flag(text: str) -> bool:
@@ -206,7 +224,8 @@ def _flag(text: str) -> bool:
 
 def _importance(text: str) -> float:
     try:
-        return float(text)
+        # A spreadsheet's decimal comma; between 0 and 1 it can be nothing else.
+        return float(re.sub(r"^([01]),(\d+)$", r"\1.\2", text))
     except ValueError:
         raise ValueError(f"importance must be a number such as 0.5, got {text!r}") from None
 

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -24,14 +25,18 @@ __all__ = [
     "Problems",
     "Row",
     "column_names",
+    "columns_by_table",
     "guess_columns",
     "identifier",
     "json_value",
+    "no_column",
     "parse_json_cell",
     "read_rows",
 ]
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+
+_TABLES: Final = ("entries", "queries", "qrels")
 
 _KINDS_SHOWN: Final = 20
 _PLACES_SHOWN: Final = 5
@@ -108,6 +113,7 @@ def guess_columns(
     given: Mapping[str, str],
     *,
     what: str,
+    warn: bool = False,
 ) -> dict[str, str]:
     """Return which column holds which field, from what the caller says and from usual names.
 
@@ -117,6 +123,7 @@ def guess_columns(
             without regard to case, with `-` and space as `_`.
         given: Field to column, as the caller says.
         what: What the table holds, for messages.
+        warn: Whether to warn where a column was chosen among several.
 
     Raises:
         InvalidParameter: `given` names a field or a column that does not exist.
@@ -131,17 +138,59 @@ def guess_columns(
             )
     found = dict(given)
     free = {_normal(column): column for column in columns if column not in given.values()}
+    rivals: dict[str, list[str]] = {}
     for name, usual in known.items():
-        if name not in found:
-            column = next((free.pop(alias) for alias in usual if alias in free), None)
-            if column is not None:
-                found[name] = column
+        fitting = [free[alias] for alias in usual if alias in free]
+        if name in found or not fitting:
+            continue
+        found[name] = fitting[0]
+        free = {alias: column for alias, column in free.items() if column != fitting[0]}
+        if _normal(fitting[0]) != name:
+            rivals[name] = fitting[1:]
+    for name, others in rivals.items():
+        left = [repr(column) for column in others if column not in found.values()]
+        if left and warn:
+            warnings.warn(
+                f"{what}: {found[name]!r} is taken for the {name}, and {', '.join(left)} may be "
+                f"meant too: name it to be sure, {what}.{name}=COLUMN",
+                stacklevel=4,
+            )
     return found
+
+
+def columns_by_table(columns: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return which field is in which column, table by table: entries, queries, qrels.
+
+    Args:
+        columns: Field to column. A field may name its table ("queries.text"); without one it is
+            a field of the entries.
+
+    Raises:
+        InvalidParameter: a field names another table.
+    """
+    apart: dict[str, dict[str, str]] = {name: {} for name in _TABLES}
+    for field, column in columns.items():
+        table, dot, name = field.rpartition(".")
+        if dot and table not in apart:
+            raise InvalidParameter(
+                f"there is no table {table!r}: expected a field such as content or queries.text; "
+                f"tables: {', '.join(_TABLES)}"
+            )
+        apart[table or "entries"][name] = column
+    return apart
 
 
 def column_names(rows: Iterable[Row]) -> list[str]:
     """Return the columns of some rows, in order of appearance."""
     return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def no_column(what: str, field: str, usual: Sequence[str], rows: Iterable[Row]) -> str:
+    """Return what to say where no column is the field: the usual names, and those there are."""
+    return (
+        f"{what} have no column for {field} (usual names: {', '.join(usual)}; the table has: "
+        f"{', '.join(column_names(rows)) or 'none'}): name it, {what}.{field}=COLUMN"
+    )
 
 
 def identifier(value: Any) -> str:
@@ -210,8 +259,11 @@ def _object(node: Node) -> Row:
 def _read_csv(path: Path, delimiters: Sequence[str]) -> list[Row]:
     """Read a table; of the delimiters, the one that the header has most of is meant."""
     text = read_text(path)
-    names = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
-    delimiter = max(delimiters, key=names.count)
+    if said := re.match(r'"?sep=(.)"?\r?\n', text):  # as Excel tells itself
+        text, delimiter = text[said.end() :], said[1]
+    else:
+        names = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
+        delimiter = max(delimiters, key=names.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = next(reader, cast("list[str]", []))

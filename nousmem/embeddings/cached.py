@@ -16,6 +16,7 @@ from nousmem.embeddings.vector_cache import VectorCache, cache_path, text_key, u
 __all__ = ["CachedEmbedder"]
 
 _TEXTS_A_WRITE: Final = 512
+_SAME_MODEL: Final = 0.999  # batches and hardware move the cosine of equal models by some 1e-6
 
 
 class CachedEmbedder:
@@ -94,6 +95,34 @@ class CachedEmbedder:
             EmbedderError: the embedder failed, or the cache file cannot be used.
         """
         return self._embed(check_texts(texts), role="query")
+
+    def still_made_so(self, text: str, vector: Matrix) -> bool:
+        """Whether the embedder behind the file makes the vector that is kept of a document.
+
+        A server may serve another model under the name of an earlier one; its vectors point
+        elsewhere. The text is embedded anew, whatever the file holds.
+
+        Args:
+            text: The document.
+            vector: What is kept of it, shape (dimension,).
+
+        Raises:
+            EmbedderError: the embedder failed.
+        """
+        fresh = self._compute([text], role="document")[0].astype(np.float64)
+        kept = vector.astype(np.float64)
+        cosine = fresh @ kept / np.linalg.norm(fresh) / np.linalg.norm(kept)
+        return bool(cosine >= _SAME_MODEL)
+
+    def kept_document(self, texts: Sequence[str]) -> tuple[str, Matrix] | None:
+        """Return one of the documents that the file has, with its vector; None if it has none."""
+        role = "" if self.symmetric else "document"
+        for start in range(0, len(texts), _TEXTS_A_WRITE):
+            keys = {text_key(text, role=role): text for text in texts[start:][:_TEXTS_A_WRITE]}
+            stored = self._cache.read(self.fingerprint, list(keys), now=self._clock())
+            for key, vector in stored.items():
+                return keys[key], np.frombuffer(vector, dtype="<f4")
+        return None
 
     def _embed(self, texts: list[str], *, role: str) -> Matrix:
         if not texts:

@@ -6,6 +6,7 @@ import importlib
 import threading
 import weakref
 from collections.abc import Generator, Sequence
+from numbers import Integral
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = ["EmbeddingEndpoint"]
 
 # OpenAI takes 300,000 tokens a request; one token is hardly ever shorter than one character.
 _CHARACTERS_A_REQUEST: Final = 200_000
+_TOO_MANY_REQUESTS: Final = 429
 
 
 class EmbeddingEndpoint:
@@ -50,15 +52,15 @@ class EmbeddingEndpoint:
             ("batch_size", batch_size, 1),
             ("max_retries", max_retries, 0),
         ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise InvalidParameter(f"{name} must be a whole number from {least}, got {value!r}")
         if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
             raise InvalidParameter(f"timeout must be a number of seconds above 0, got {timeout!r}")
         self._base_url = base_url
-        self._dimension = dimension
-        self._batch_size = batch_size
+        self._dimension = int(dimension)
+        self._batch_size = int(batch_size)
         self._timeout = timeout
-        self._max_retries = max_retries
+        self._max_retries = int(max_retries)
         self._client: Any = None
         self._lock = threading.Lock()
 
@@ -115,9 +117,15 @@ class EmbeddingEndpoint:
             ) from error
         except openai.APIStatusError as error:
             said = error.message.removeprefix(f"Error code: {error.status_code} - ")
+            limited = (
+                f"; it limits how much may be asked, after {self._max_retries + 1} tries too: try "
+                "again later, or raise max_retries= or lower batch_size="
+                if error.status_code == _TOO_MANY_REQUESTS
+                else ""
+            )
             raise EmbedderError(
                 f"{place} answered with status {error.status_code} for model {model!r}: "
-                f"{_shortened(said)}"
+                f"{_shortened(said)}{limited}"
             ) from error
         except openai.APIConnectionError as error:
             raise EmbedderError(

@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
+from numbers import Integral
 
 import numpy as np
 import regex
@@ -69,9 +70,9 @@ class HashingEmbedder:
     """Queries and documents get the same vectors, so that one cached vector serves both."""
 
     def __init__(self, dimension: int = 256) -> None:
-        if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 2:
+        if isinstance(dimension, bool) or not isinstance(dimension, Integral) or dimension < 2:
             raise InvalidParameter(f"dimension must be a whole number from 2, got {dimension!r}")
-        self._dimension = dimension
+        self._dimension = int(dimension)
 
     def __repr__(self) -> str:
         return f"HashingEmbedder(dimension={self._dimension})"

@@ -92,7 +92,7 @@ class OpenAIEmbedder:
             )
         options: dict[str, Any] = {}
         if self._model.startswith("text-embedding-3"):
-            options["dimensions"] = self._dimension
+            options["dimensions"] = int(self._dimension)
         return self._endpoint.embed(
             texts, model=self._model, api_key=api_key, embedder=self.fingerprint, **options
         )

@@ -7,6 +7,7 @@ import importlib
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -66,7 +67,7 @@ class SentenceTransformerEmbedder:
         revision: str | None = None,
         trust_remote_code: bool = False,
     ) -> None:
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < 1:
             raise InvalidParameter(f"batch_size must be a whole number from 1, got {batch_size!r}")
         self._name = str(model)
         self._bundled = self._name == "minilm"
@@ -77,7 +78,7 @@ class SentenceTransformerEmbedder:
             )
         self._prompts = {"query": query_prompt, "document": document_prompt}
         self._device = device
-        self._batch_size = batch_size
+        self._batch_size = int(batch_size)
         self._revision = revision
         self._trust_remote_code = trust_remote_code
         self._model: Any = None  # the package's own types are only partly known

@@ -26,6 +26,8 @@ from nousmem.evaluation.experiments import (
 )
 from nousmem.evaluation.folds import fold_of, query_groups
 from nousmem.evaluation.grids import ConfoundedGridWarning, grid_settings
+from nousmem.evaluation.injection_results import InjectionResult, InjectionSetting
+from nousmem.evaluation.injections import sweep_injection
 from nousmem.evaluation.judging import (
     Judgement,
     JudgementFile,
@@ -44,11 +46,13 @@ from nousmem.evaluation.replay_results import ReplayResult
 from nousmem.evaluation.replays import replay
 from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.runs import run_queries
+from nousmem.evaluation.small_talk import SMALL_TALK
 from nousmem.evaluation.suppressions import suppression
 from nousmem.evaluation.sweeps import sweep, sweep_again
 from nousmem.evaluation.validation import CrossValidation, cross_validate
 
 __all__ = [
+    "SMALL_TALK",
     "BuryingDecayWarning",
     "CandidatePool",
     "ConfoundedGridWarning",
@@ -57,6 +61,8 @@ __all__ = [
     "ExperimentResult",
     "FewQueriesWarning",
     "IdleParameterWarning",
+    "InjectionResult",
+    "InjectionSetting",
     "Interval",
     "Judgement",
     "JudgementFile",
@@ -95,4 +101,5 @@ __all__ = [
     "suppression",
     "sweep",
     "sweep_again",
+    "sweep_injection",
 ]

@@ -19,6 +19,7 @@ __all__ = [
     "BuryingDecayWarning",
     "IdleParameterWarning",
     "SilentLegWarning",
+    "idle_parameters",
     "warn_of_burying",
     "warn_of_idle",
     "warn_of_silent_leg",
@@ -77,21 +78,38 @@ def warn_of_idle(
         values: Shape (settings, measures, queries).
         stacklevel: Of the warning.
     """
+    for name, size in idle_parameters(parameters, settings, values).items():
+        warnings.warn(
+            f"{name} changes nothing here: its {size} values measure the same under every "
+            "other setting. Another parameter leaves it without effect, or the queries are "
+            "too few to show one",
+            IdleParameterWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def idle_parameters(
+    parameters: Sequence[str], settings: Sequence[Scoring], values: Floats
+) -> dict[str, int]:
+    """Return the parameters of a whole grid that change nothing, and how many values they have.
+
+    Args:
+        parameters: As in `warn_of_idle`; so are the others. Of what is no whole grid, none is
+            returned.
+        settings: What was tried.
+        values: Their measures.
+    """
     names = ["decay_lambda" if name == "half_life_days" else name for name in parameters]
     sizes = [len({getattr(setting, name) for setting in settings}) for name in names]
     if int(np.prod(sizes)) != len(settings):
-        return
+        return {}
     means = query_means(values).reshape(*sizes, -1)
+    found: dict[str, int] = {}
     for axis, (name, size) in enumerate(zip(parameters, sizes, strict=True)):
         first = np.take(means, [0], axis=axis)
         if size > 1 and np.array_equal(np.broadcast_to(first, means.shape), means, equal_nan=True):
-            warnings.warn(
-                f"{name} changes nothing here: its {size} values measure the same under every "
-                "other setting. Another parameter leaves it without effect, or the queries are "
-                "too few to show one",
-                IdleParameterWarning,
-                stacklevel=stacklevel,
-            )
+            found[name] = size
+    return found
 
 
 def warn_of_burying(pool: CandidatePool, settings: Sequence[Scoring], *, stacklevel: int) -> None:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
+
+import numpy as np
 
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.ranges import WEIGHTS, Choices, Range, Simplex
 from nousmem.scoring import Scoring, check_parameter_names
 
 __all__ = [
+    "MOST_SETTINGS",
     "ConfoundedGridWarning",
     "Dimension",
     "GridValues",
     "grid_dimensions",
     "grid_settings",
+    "kept_grid",
     "varied_names",
     "warn_of_confounding",
 ]
 
 GridValues: TypeAlias = Iterable[Any] | Range | Simplex
+
+
+MOST_SETTINGS: Final = 1_000_000
+"""More are a mistake: a number too many in a list, or a step too small."""
 
 
 class ConfoundedGridWarning(UserWarning):
@@ -55,6 +64,13 @@ class Dimension:
         """Return the parameters where they are smallest."""
         return self._named(self.values.least())
 
+    @property
+    def n_listed(self) -> int:
+        """How many places `listed` returns."""
+        if isinstance(self.values, Choices):
+            return len(self.values.values)
+        return cast("Simplex", self.values).n_points
+
     def listed(self) -> list[dict[str, Any]]:
         """Return the parameters at every place, of a list or a simplex with a step."""
         if isinstance(self.values, Choices):
@@ -63,6 +79,31 @@ class Dimension:
 
     def _named(self, value: Any) -> dict[str, Any]:
         return dict(zip(self.names, value if len(self.names) > 1 else (value,), strict=True))
+
+
+def kept_grid(grid: Mapping[str, GridValues]) -> dict[str, GridValues]:
+    """Return a grid that can be read twice, and written: lists of Python's own numbers.
+
+    Values that are not valid stay as they are, for whoever checks them.
+
+    Raises:
+        InvalidParameter: it is no dictionary.
+    """
+    given: object = grid
+    if not isinstance(given, Mapping):
+        raise InvalidParameter(
+            "grid must be a dictionary of parameters to lists of values, such as "
+            f"{{'rrf_k': [10, 60]}}; got {given!r}"
+        )
+    return {name: _kept(values) for name, values in grid.items()}
+
+
+def _kept(values: GridValues) -> GridValues:
+    if isinstance(values, Range | Simplex | str | Mapping):
+        return cast("GridValues", values)
+    if not isinstance(cast("object", values), Iterable):
+        return values
+    return [one.item() if isinstance(one, np.generic) else one for one in values]
 
 
 def grid_settings(
@@ -81,7 +122,8 @@ def grid_settings(
 
     Raises:
         InvalidParameter: a name is not a parameter, a value is out of range or stands twice, or
-            values are not a list. All faults are reported together.
+            values are not a list. All faults are reported together. Or there are more than a
+            million settings.
     """
     start = base or Scoring()
     faults: list[str] = []
@@ -89,6 +131,13 @@ def grid_settings(
     faults += _needs_search(dimensions)
     if faults:
         raise InvalidParameter("; ".join(faults))
+    n = math.prod(one.n_listed for one in dimensions)
+    if n > MOST_SETTINGS:
+        sizes = " × ".join(f"{one.n_listed:,} of {one.label}" for one in dimensions)
+        raise InvalidParameter(
+            f"the grid has {n:,} settings ({sizes}), more than {MOST_SETTINGS:,}: list fewer "
+            "values, or draw some of them with a search, such as sobol, and a number of trials"
+        )
     settings = [
         start.replace(**dict(itertools.chain.from_iterable(part.items() for part in point)))
         for point in itertools.product(*(one.listed() for one in dimensions))

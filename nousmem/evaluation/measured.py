@@ -14,9 +14,9 @@ import numpy as np
 
 from nousmem.corpora import Corpus, Query
 from nousmem.errors import InvalidParameter, UnknownName
-from nousmem.evaluation.comparison import paired_interval
 from nousmem.evaluation.folds import query_groups
-from nousmem.evaluation.measures import Measure, query_means
+from nousmem.evaluation.measures import Measure, best_first, query_means
+from nousmem.evaluation.resampling import drawn_whole, paired_interval
 from nousmem.evaluation.validation import CrossValidation, cross_validate
 from nousmem.scope import SCOPE_FIELDS, Scope
 from nousmem.scoring import Floats, Scoring, half_life_days
@@ -24,7 +24,7 @@ from nousmem.scoring import Floats, Scoring, half_life_days
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MeasuredQuery", "MeasuredSettings", "measured_queries"]
+__all__ = ["MeasuredQuery", "MeasuredSettings", "default_row", "measured_queries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,25 @@ def measured_queries(corpus: Corpus, queries: Sequence[Query]) -> tuple[Measured
     return tuple(
         MeasuredQuery(one.query_id, one.text, one.category, group, one.scope)
         for one, group in zip(queries, groups, strict=True)
+    )
+
+
+def default_row(settings: Sequence[Scoring]) -> int:
+    """Return the place of the setting that ranks as the default Scoring does; 0 for none."""
+    default = Scoring()
+    return next(
+        (
+            at
+            for at, setting in enumerate(settings)
+            if setting.replace(
+                w_recency=None
+                if setting.recency_weight() == default.recency_weight()
+                else setting.w_recency,
+                recency_lambda=default.recency_lambda,
+            )
+            == default
+        ),
+        0,
     )
 
 
@@ -180,15 +199,17 @@ class MeasuredSettings:
         Raises:
             UnknownName: there is no such measure.
             InvalidParameter: fewer than two folds or more than groups; the measure was not
-                measured.
+                measured; there is no such row.
         """
+        against = self.baseline_index() if baseline is None else baseline
+        self.check_setting(against)
         return cross_validate(
             self.values_of(measure),
             self.settings,
             measure=measure,
             query_ids=[query.query_id for query in self.queries],
             groups=[query.group for query in self.queries],
-            baseline=self.baseline_index() if baseline is None else baseline,
+            baseline=against,
             folds=folds,
             seed=seed,
         )
@@ -199,7 +220,7 @@ class MeasuredSettings:
         Raises:
             UnknownName, InvalidParameter: as in `values_of`.
         """
-        return int(query_means(self.values_of(measure)).argmax())
+        return int(best_first(query_means(self.values_of(measure)))[0])
 
     def best(self, measure: str | Measure) -> Scoring:
         """Return the setting with the highest mean of a measure; of equals, the first.
@@ -224,20 +245,31 @@ class MeasuredSettings:
 
         Returns:
             Columns: as in `frame`, and difference (of `measure`, to the baseline), low, high
-            (its 95 % interval, paired over the queries that the measure exists for).
+            (its 95 % interval, paired over the queries that the measure exists for; whole groups
+            are drawn, as in `compare`). The best of many settings is flattered by being chosen:
+            `cross_validated` is not.
 
         Raises:
-            UnknownName, InvalidParameter: as in `values_of`.
+            UnknownName, InvalidParameter: as in `values_of`; `top` is below 1, or there is no row
+                `baseline`.
         """
+        if top < 1:
+            raise InvalidParameter(f"top must be a whole number of at least 1, got {top!r}")
         column = self._column(measure)
         means = query_means(self.values[:, column])
-        order = np.argsort(-means, kind="stable")[:top]
+        order = best_first(means)[:top]
         against = self.baseline_index() if baseline is None else baseline
+        self.check_setting(against)
         table = self.frame.iloc[order].reset_index(drop=True)
-        exists = ~np.isnan(self.values[against, column])
-        base = self.values[against, column, exists]
+        # By their ids, so that what is drawn does not depend on the order of the corpus.
+        by_id = sorted(range(self.n_queries), key=lambda at: self.queries[at].query_id)
+        known = [at for at in by_id if not np.isnan(self.values[against, column, at])]
+        groups = [self.queries[at].group for at in known]
+        whole = groups if drawn_whole(groups) else None
+        base = self.values[against, column, known]
         intervals = [
-            paired_interval(self.values[at, column, exists], base, seed=seed) for at in order
+            paired_interval(self.values[at, column, known], base, groups=whole, seed=seed)
+            for at in order
         ]
         table["difference"] = [interval.difference for interval in intervals]
         table["low"] = [interval.low for interval in intervals]
@@ -246,23 +278,7 @@ class MeasuredSettings:
 
     def baseline_index(self) -> int:
         """Return the row of the baseline, or 0 where the grid does not have the default Scoring."""
-        if self.baseline is not None:
-            return self.baseline
-        default = Scoring()
-        return next(
-            (
-                at
-                for at, setting in enumerate(self.settings)
-                if setting.replace(
-                    w_recency=None
-                    if setting.recency_weight() == default.recency_weight()
-                    else setting.w_recency,
-                    recency_lambda=default.recency_lambda,
-                )
-                == default
-            ),
-            0,
-        )
+        return default_row(self.settings) if self.baseline is None else self.baseline
 
     def _table(self, values: Floats) -> pd.DataFrame:
         import pandas as pd

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "Judgements",
     "Measure",
     "WatchedRanks",
+    "best_first",
     "check_marked",
     "evaluate",
     "parse_measures",
@@ -39,6 +41,19 @@ _NOWHERE: Final = np.iinfo(np.int64).max
 
 _NEEDS_CUTOFF: Final = {"nDCG": False, "AP": False, "RR": False}
 _NEEDS_CUTOFF.update(dict.fromkeys(("R", "P", "Success", "AllRel", "Fresh"), True))
+
+_SPELLED_ELSEWHERE: Final = {
+    "ndcg": "nDCG",
+    "ndcg_cut": "nDCG",
+    "recall": "R",
+    "precision": "P",
+    "hit_rate": "Success",
+    "hits": "Success",
+    "mrr": "RR",
+    "recip_rank": "RR",
+    "map": "AP",
+    "average_precision": "AP",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +85,16 @@ class Measure:
 
         Raises:
             UnknownName: there is no such measure.
-            InvalidParameter: the cutoff is missing or not a whole number above 0.
+            InvalidParameter: the cutoff is missing or not a whole number above 0, or the measure is
+                spelled as another library spells it.
         """
         spelled = str(text)
         name, at, cutoff = spelled.partition("@")
+        if (ours := _SPELLED_ELSEWHERE.get(name.lower())) and name not in _NEEDS_CUTOFF:
+            example = ours + (at + cutoff or ("@10" if _NEEDS_CUTOFF[ours] else ""))
+            raise InvalidParameter(
+                f"measure {spelled!r} is spelled as ir_measures has it: {example}"
+            )
         if name not in _NEEDS_CUTOFF:
             raise UnknownName("measure", name, _NEEDS_CUTOFF)
         if not at and not _NEEDS_CUTOFF[name]:
@@ -122,11 +143,22 @@ class Judgements:
         """Collect the judgements of these queries; None is every query in the qrels.
 
         Raises:
-            CorpusError: the qrels lack a column.
+            CorpusError: the qrels lack a column, judge an entry twice for a query, or hold a
+                relevance that is no number.
         """
         missing = {"query_id", "doc_id", "relevance"} - set(qrels.columns)
         if missing:
             raise CorpusError(f"qrels lack the columns {', '.join(sorted(missing))}")
+        twice = qrels.duplicated(["query_id", "doc_id"])
+        if twice.any():
+            at = int(twice.to_numpy().argmax())
+            raise CorpusError(
+                f"the qrels judge {int(twice.sum())} entries twice, such as "
+                f"{qrels['doc_id'].iloc[at]!r} for query {qrels['query_id'].iloc[at]!r}: leave one "
+                "row of each"
+            )
+        if qrels["relevance"].map(lambda one: not isinstance(one, Real) or one != one).any():  # noqa: PLR0124
+            raise CorpusError("the relevance of the qrels must be a number in every row")
         by_query: dict[str, list[tuple[str, float]]] = {}
         asked = list(dict.fromkeys(qrels["query_id"])) if query_ids is None else list(query_ids)
         for query_id, doc_id, relevance in zip(
@@ -268,6 +300,15 @@ def query_means(values: Floats) -> Floats:
     return means
 
 
+def best_first(means: Floats) -> NDArray[np.intp]:
+    """Return the rows of some means, the highest first, of equals in their order; NaN last.
+
+    What differs by the rounding of a sum alone is equal, so that the order in which queries come
+    does not choose.
+    """
+    return np.argsort(-np.round(means, 12), kind="stable")
+
+
 def check_marked(marks: UpdateMarks) -> None:
     """Raise InvalidParameter where there is no query that Fresh exists for."""
     if not marks.n_queries:
@@ -300,12 +341,12 @@ def per_query(
 
     Raises:
         UnknownName: there is no such measure.
-        InvalidParameter: the measures are not a list, or one lacks its cutoff; the run lacks a
-            column, lists an entry twice for a query, or holds a score that is NaN; its ids are
-            numbers and those of the qrels text, or the reverse; Fresh is asked for without
-            `queries`.
-        CorpusError: the qrels lack a column, or the marks of an updated fact are not lists of
-            entry ids.
+        InvalidParameter: the measures are not a list, or one lacks its cutoff; run or qrels are no
+            data frame; the run lacks a column, lists an entry twice for a query, or holds a score
+            that is NaN or no number; its ids are numbers and those of the qrels text, or the
+            reverse; Fresh is asked for without `queries`.
+        CorpusError: the qrels lack a column, judge an entry twice for a query, or hold a relevance
+            that is no number; or the marks of an updated fact are not lists of entry ids.
     """
     import pandas as pd
 
@@ -313,6 +354,8 @@ def per_query(
     partial = next((measure for measure in parsed if measure.is_partial), None)
     if partial is not None and queries is None:
         raise InvalidParameter(f"{partial} reads the marks of queries: add queries=corpus.queries")
+    _check_frame("run", run, "query_id, doc_id, score")
+    _check_frame("qrels", qrels, "query_id, doc_id, relevance")
     judgements = Judgements.of(qrels)
     marks = UpdateMarks.of(queries or (), judgements.query_ids)
     _check_ids_can_meet(run, qrels)
@@ -365,6 +408,16 @@ def evaluate(
     return pd.DataFrame([row])
 
 
+def _check_frame(what: str, value: object, columns: str) -> None:
+    import pandas as pd
+
+    if not isinstance(value, pd.DataFrame):
+        raise InvalidParameter(
+            f"{what} must be a data frame with the columns {columns}, got a "
+            f"{type(value).__name__}: make one row for each query and entry"
+        )
+
+
 def _check_ids_can_meet(run: pd.DataFrame, qrels: pd.DataFrame) -> None:
     from pandas.api.types import is_numeric_dtype
 
@@ -381,11 +434,18 @@ def _check_ids_can_meet(run: pd.DataFrame, qrels: pd.DataFrame) -> None:
 
 
 def _ranks_in(run: pd.DataFrame, judgements: Judgements, marks: UpdateMarks) -> NDArray[np.int64]:
+    from pandas.api.types import is_numeric_dtype
+
     missing = {"query_id", "doc_id", "score"} - set(run.columns)
     if missing:
         raise InvalidParameter(f"the run lacks the columns {', '.join(sorted(missing))}")
     if run.duplicated(["query_id", "doc_id"]).any():
         raise InvalidParameter("the run lists an entry twice for a query")
+    if not is_numeric_dtype(run["score"].dtype) and len(run):
+        raise InvalidParameter(
+            f"the scores of the run must be numbers, got {run['score'].iloc[0]!r}: as text, 9 "
+            "would stand above 10; convert them with run.astype({'score': float})"
+        )
     if run["score"].isna().any():
         raise InvalidParameter("the run holds a score that is NaN")
     ordered = run.sort_values(

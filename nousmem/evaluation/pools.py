@@ -122,6 +122,13 @@ class CandidatePool:
         return recency(hours, recency_lambda=scoring.recency_lambda)
 
 
+def check_corpus(corpus: object) -> None:
+    """Raise InvalidParameter for what is no corpus, such as the name of one."""
+    if not isinstance(corpus, Corpus):
+        hint = f"load_corpus({corpus!r})" if isinstance(corpus, str) else "load_corpus"
+        raise InvalidParameter(f"expected a corpus, got {corpus!r}: load it with nousmem.{hint}")
+
+
 def load_partition(
     corpus: Corpus, partition: Partition, *, store: str | Store, embedder: Embedder | None
 ) -> Store:
@@ -202,6 +209,7 @@ def retrieve_pool(
         CorpusError: the marks of an updated fact are not lists of entry ids.
         EmbedderError, EmbeddingMismatch, StoreError, MissingDependency: as in `load_partition`.
     """
+    check_corpus(corpus)
     judgements = Judgements.of(corpus.qrels, [query.query_id for query in corpus.queries])
     if not len(judgements):
         raise InvalidParameter(f"corpus {corpus.name!r} has no query with a relevant entry")
@@ -229,7 +237,7 @@ def retrieve_pool(
                 )
                 advance(1)
             if isinstance(store, str):
-                _close(opened)
+                close_store(opened)
     by_id = {query.query_id: query for query in corpus.queries}
     excluded = dict(corpus.card.excluded)
     if judgements.n_without:
@@ -250,7 +258,8 @@ def _query_vectors(search: Search, queries: Sequence[Query]) -> list[Any]:
     return list(search.embedder.embed_queries([query.text for query in queries]))
 
 
-def _close(store: Store) -> None:
+def close_store(store: Store) -> None:
+    """Close a store that can be closed."""
     close = getattr(store, "close", None)
     if close is not None:
         close()

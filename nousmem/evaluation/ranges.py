@@ -123,6 +123,12 @@ class Simplex:
             return []
         return [f"a simplex's step must divide 1, as 0.1 does, got {step!r}"]
 
+    @property
+    def n_points(self) -> int:
+        """How many points a simplex with a step has."""
+        n = round(1 / (self.step or 1))
+        return (n + 1) * (n + 2) // 2
+
     def points(self) -> list[tuple[float, float, float]]:
         """Return every point of a simplex that has a step: relevance falls, then importance."""
         n = round(1 / (self.step or 1))

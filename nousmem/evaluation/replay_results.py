@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.comparison import Interval, paired_interval
 from nousmem.evaluation.measured import MeasuredSettings
 from nousmem.evaluation.measures import query_means
 from nousmem.evaluation.pools import CandidatePool
 from nousmem.evaluation.replay_loops import LoopCounter, LoopCounts
 from nousmem.evaluation.replay_turns import Bools, PoolEntries, first_places, replay_turns
+from nousmem.evaluation.resampling import Interval, drawn_whole, paired_interval
 from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.sweeps import pool_scores
 from nousmem.scoring import Floats, Scoring, score_order
@@ -66,9 +66,8 @@ class ReplayResult:
 
         Columns: setting (row of `swept.frame`); the parameters varied, and half_life_days beside
         decay_lambda; measure; static, replayed (means over queries); difference (replayed -
-        static), low, high (its 95 % interval, paired over queries; over groups of them, which
-        here touch each other's entries, where there are ten at least); n_queries (those the
-        measure exists for).
+        static), low, high (its 95 % interval, paired over queries; whole groups of them are drawn,
+        which here touch each other's entries); n_queries (those the measure exists for).
 
         The intervals take some hundredths of a second a row; `measured.frame` has the means
         without them.
@@ -257,7 +256,7 @@ def _difference(own: Floats, base: Floats, groups: list[str]) -> dict[str, float
     elif np.array_equal(own, base):
         interval = Interval(0.0, 0.0, 0.0, 0.95)
     else:
-        grouped = kept if 10 <= len(set(kept)) < len(kept) else None
+        grouped = kept if drawn_whole(kept) else None
         interval = paired_interval(own, base, groups=grouped)
     return {
         "difference": interval.difference,

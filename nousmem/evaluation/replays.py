@@ -58,7 +58,7 @@ def replay(
             `settings` is empty.
     """
     rows = _checked_rows(swept, settings)
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+    if isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 1:
         raise InvalidParameter(f"limit must be a whole number above 0, got {limit!r}")
     pool = swept.candidates
     entries = PoolEntries.of(pool)
@@ -81,7 +81,7 @@ def replay(
     return ReplayResult(
         swept=swept,
         rows=tuple(rows),
-        limit=limit,
+        limit=int(limit),
         values=values,
         counts=LoopCounts.joined(counts),
         entries=entries,

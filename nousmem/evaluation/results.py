@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nousmem.corpora import Corpus
+from nousmem.evaluation.grids import GridValues
 from nousmem.evaluation.measured import MeasuredSettings
 from nousmem.evaluation.pools import CandidatePool
-from nousmem.scoring import score_order
+from nousmem.scoring import Scoring, score_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,10 @@ class SweepResult(MeasuredSettings):
     """Seconds spent to retrieve and to score."""
     search: Mapping[str, Any] = field(default_factory=lambda: {"method": "grid"})
     """How the settings were chosen: method, and of a search trials, seed, space, objective."""
+    grid: Mapping[str, GridValues] = field(default_factory=dict[str, GridValues])
+    """What was varied, and over which values."""
+    scoring: Scoring = field(default_factory=Scoring)
+    """Gave the parameters that were not varied."""
 
     @property
     def excluded(self) -> Mapping[str, int]:
@@ -98,21 +102,35 @@ class SweepResult(MeasuredSettings):
         }
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write the tables as Parquet and CSV, and the provenance, into a folder.
+        """Write a result folder, as an experiment does, for `read_result` and `nousmem report`.
+
+        A result that is there is replaced; other files of the folder stay.
+
+        Args:
+            folder: Made where there is none. What lies in it: see
+                `nousmem.evaluation.experiments.folder`.
 
         Returns:
-            The files: settings and by_category (.parquet, .csv), manifest.json.
+            The tables, best.toml (the best by the first measure), and manifest.json, which holds
+            `provenance`.
+
+        Raises:
+            OSError: the folder cannot be written.
         """
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        written: list[Path] = []
-        for name, table in (("settings", self.frame), ("by_category", self.by())):
-            table.to_parquet(place / f"{name}.parquet", index=False)
-            table.to_csv(place / f"{name}.csv", index=False, lineterminator="\n")
-            written += [place / f"{name}.parquet", place / f"{name}.csv"]
-        manifest = place / "manifest.json"
-        manifest.write_text(json.dumps(self.provenance(), indent=2, default=str) + "\n")
-        return [*written, manifest]
+        from nousmem.evaluation.experiments.sweeping import write_sweep
+
+        return write_sweep(self, folder)
+
+    def as_measured(self) -> MeasuredSettings:
+        """Return the measures alone, without corpus and candidates."""
+        return MeasuredSettings(
+            parameters=self.parameters,
+            settings=self.settings,
+            measures=self.measures,
+            values=self.values,
+            queries=self.queries,
+            baseline=self.baseline_index(),
+        )
 
     def __repr__(self) -> str:
         """Show sizes and time."""

@@ -7,12 +7,14 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from numbers import Integral
+from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
 from nousmem.errors import InvalidParameter, MissingDependency, UnknownName
 from nousmem.evaluation.grids import (
+    MOST_SETTINGS,
     Dimension,
     GridValues,
     grid_dimensions,
@@ -112,8 +114,8 @@ def plan_search(
         start,
         (),
         dimensions=tuple(dimensions),
-        trials=trials or 0,
-        seed=seed,
+        trials=int(trials or 0),
+        seed=int(seed),
         objective=target,
     )
     if search == "optuna":
@@ -128,7 +130,7 @@ def plan_search(
         tuple(settings),
         dimensions=plan.dimensions,
         trials=plan.trials,
-        seed=seed,
+        seed=plan.seed,
     )
 
 
@@ -187,11 +189,15 @@ def _option_faults(
     faults: list[str] = []
     if search == "grid" and trials is not None:
         faults.append("trials: a grid tries every setting; leave trials out, or choose a search")
-    if search != "grid" and (isinstance(trials, bool) or not isinstance(trials, int) or trials < 1):
+    if search != "grid" and (
+        isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1
+    ):
         faults.append(
             f"trials: search={search!r} needs a whole number of settings to draw, got {trials!r}"
         )
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    elif search != "grid" and cast("int", trials) > MOST_SETTINGS:
+        faults.append(f"trials: at most {MOST_SETTINGS:,} settings are drawn, got {trials:,}")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         faults.append(f"seed must be a whole number of at least 0, got {seed!r}")
     if objective is None:
         return faults

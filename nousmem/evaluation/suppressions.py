@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -62,7 +63,7 @@ def suppression(
         raise InvalidParameter(
             f"setting must be a row of swept.frame, 0 to {len(swept.settings) - 1}; got {setting!r}"
         )
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise InvalidParameter(f"k must be a whole number above 0, got {k!r}")
     edges = _checked_edges(bins)
     moves = _Moves.of(swept.candidates, swept, setting, k)

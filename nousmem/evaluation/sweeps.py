@@ -8,6 +8,7 @@ is installed a compiled one, which is worth its start for large grids.
 from __future__ import annotations
 
 import importlib
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, get_args
@@ -18,12 +19,12 @@ from numpy.typing import NDArray
 from nousmem.corpora import Corpus
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
-from nousmem.errors import MissingDependency, UnknownName
+from nousmem.errors import InvalidParameter, MissingDependency, UnknownName
 from nousmem.evaluation.cautions import warn_of_burying, warn_of_idle
-from nousmem.evaluation.grids import GridValues
+from nousmem.evaluation.grids import GridValues, kept_grid
 from nousmem.evaluation.measured import measured_queries
 from nousmem.evaluation.measures import Measure, WatchedRanks, check_marked, parse_measures
-from nousmem.evaluation.pools import CandidatePool, retrieve_pool
+from nousmem.evaluation.pools import CandidatePool, check_corpus, retrieve_pool
 from nousmem.evaluation.progress import progress_bar
 from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.searches import SearchMethod, SearchPlan, plan_search, search_settings
@@ -38,7 +39,15 @@ from nousmem.scoring import (
 )
 from nousmem.stores import Store
 
-__all__ = ["Engine", "pool_scores", "score_settings", "sweep", "sweep_again", "watched_ranks"]
+__all__ = [
+    "Engine",
+    "check_size",
+    "pool_scores",
+    "score_settings",
+    "sweep",
+    "sweep_again",
+    "watched_ranks",
+]
 
 DEFAULT_MEASURES = ("nDCG@10", "R@10", "RR")
 
@@ -98,8 +107,9 @@ def sweep(
         progress: Show progress bars.
 
     Raises:
-        InvalidParameter: the grid, the search's options or the measures are not valid, or Fresh
-            is asked for and no query is marked; checked before any work. Or no query has a
+        InvalidParameter: the grid, the search's options or the measures are not valid, there are
+            more settings than a million or than fit into memory, or Fresh is asked for and no
+            query is marked; checked before any work. Or no query has a
             relevant entry, the legs or `pool` are not valid, or the store does not suit (see
             `load_partition`).
         UnknownName: a measure, a store, an embedder, a leg, a search or an engine that there is
@@ -112,6 +122,7 @@ def sweep(
             package that store or embedder need is not.
     """
     parsed = parse_measures(measures)
+    grid = kept_grid(grid)
     plan = plan_search(
         grid,
         base=scoring,
@@ -121,9 +132,12 @@ def sweep(
         seed=seed,
         objective=objective,
     )
+    _check_engine(engine)
+    check_corpus(corpus)
     if any(measure.name == "Fresh" for measure in parsed):
         check_marked(UpdateMarks.of(corpus.queries, [q.query_id for q in corpus.queries]))
-    _check_engine(engine)
+    n_settings = len(plan.settings) or plan.trials
+    check_size(n_settings, n_measures=len(parsed), n_queries=len(corpus.queries))
     opened = open_embedder(embedder)
     started = time.perf_counter()
     candidates = retrieve_pool(
@@ -148,6 +162,7 @@ def sweep(
         candidates,
         plan,
         parsed,
+        grid=grid,
         retrieval=retrieval,
         seconds=seconds,
         engine=engine,
@@ -186,6 +201,7 @@ def sweep_again(
         InvalidParameter, UnknownName, MissingDependency: as `sweep`.
     """
     parsed = list(swept.measures) if measures is None else parse_measures(measures)
+    grid = kept_grid(grid)
     plan = plan_search(
         grid,
         base=scoring,
@@ -201,6 +217,7 @@ def sweep_again(
         swept.candidates,
         plan,
         parsed,
+        grid=grid,
         retrieval=swept.retrieval,
         seconds=0.0,
         engine=engine,
@@ -214,6 +231,7 @@ def _swept(
     plan: SearchPlan,
     measures: Sequence[Measure],
     *,
+    grid: Mapping[str, GridValues],
     retrieval: Mapping[str, Any],
     seconds: float,
     engine: Engine,
@@ -235,6 +253,8 @@ def _swept(
         retrieval=retrieval,
         seconds={"retrieve": seconds, "score": time.perf_counter() - started},
         search=plan.describe(),
+        grid=grid,
+        scoring=plan.start,
     )
 
 
@@ -255,6 +275,24 @@ def _measured(
             lambda batch: score_settings(pool, batch, measures, engine=engine),
             measures=measures,
             advance=advance,
+        )
+
+
+def check_size(n_settings: int, *, n_measures: int, n_queries: int) -> None:
+    """Raise InvalidParameter where the measures would not fit into this machine's memory.
+
+    Asked for nevertheless, they are allotted, and the process is killed while it fills them.
+    """
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a system that says
+        return
+    needed = 8 * n_settings * n_measures * n_queries
+    if needed > memory:
+        raise InvalidParameter(
+            f"{n_settings:,} settings × {n_measures} measures × {n_queries:,} queries are "
+            f"{needed / 1e9:,.0f} GB of results, and this machine has {memory / 1e9:,.0f} GB: try "
+            "fewer settings, or draw some of them with a search"
         )
 
 
@@ -281,13 +319,15 @@ def score_settings(
         Shape (settings, measures, queries); NaN where a measure does not exist for a query.
 
     Raises:
-        InvalidParameter: Fresh is asked for and no query of the pool is marked.
+        InvalidParameter: Fresh is asked for and no query of the pool is marked, or there is not
+            memory for the results.
         UnknownName: there is no such engine.
         MissingDependency: the engine is "numba", which is not installed.
     """
     _check_engine(engine)
     if any(measure.name == "Fresh" for measure in measures):
         check_marked(pool.marks)
+    check_size(len(settings), n_measures=len(measures), n_queries=len(pool))
     work = len(settings) * pool.present.size
     with progress_bar(len(settings), "settings", show=progress) as advance:
         if engine == "numba" or (engine == "auto" and work > _WORTH_COMPILING and _has_numba()):

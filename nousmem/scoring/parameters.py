@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass, fields, replace
 from numbers import Real
 from typing import Any, Final, cast
 
-from nousmem.errors import InvalidParameter
+from nousmem.errors import InvalidParameter, suggestion
 from nousmem.scoring.formulas import HOURS_PER_DAY, LN_2, half_life_days
 
 __all__ = [
@@ -288,7 +288,8 @@ def check_parameter_names(names: Iterable[str]) -> None:
     for name in names:
         if name not in PARAMETERS:
             raise InvalidParameter(
-                f"unknown scoring parameter {name!r}; parameters: {', '.join(PARAMETERS)}"
+                f"unknown scoring parameter {name!r}{suggestion(name, PARAMETERS) or '.'} "
+                f"Parameters: {', '.join(PARAMETERS)}"
             )
 
 

@@ -52,7 +52,10 @@ class Store(Protocol):
     floats, larger is better; equal scores stand by descending id (code points), before the cut.
 
     A write is all or nothing, and a reader never sees half of it. If the process dies, an entry
-    is in both index and table, or absent from both.
+    is in both index and table, or absent from both. Several threads may use a store at once.
+
+    Ids are text, compared exactly; an id of another type, and one text in place of several ids,
+    raise InvalidParameter. `nousmem.stores.filters` checks all of it for those who write a store.
     """
 
     def put(self, entries: Iterable[Entry], /) -> int:
@@ -63,6 +66,7 @@ class Store(Protocol):
         findable. A store whose last vector is gone accepts any embedder again.
 
         Raises:
+            InvalidEntry: something given is no entry, or it is one entry instead of several.
             EmbeddingMismatch: an embedding has another length, or another embedder's
                 fingerprint, than those in the store or given with it.
         """
@@ -168,7 +172,7 @@ class TouchStore(Store, Protocol):
     """A store that can record many accesses in one write."""
 
     def touch(self, entry_ids: Iterable[str], /, *, now: datetime) -> int:
-        """Add one to `access_count` and set `last_accessed_at`; return how many existed.
+        """Add one to `access_count` and set `last_accessed_at`; return how many existed, each once.
 
         `updated_at` stays: reading is not changing.
         """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +34,15 @@ from nousmem.stores.duckdb_rows import (
 )
 from nousmem.stores.duckdb_schema import open_database
 from nousmem.stores.duckdb_upkeep import check_tables, compact_file
-from nousmem.stores.filters import EntryFilter, check_limit, check_min_score, check_query
+from nousmem.stores.filters import (
+    EntryFilter,
+    check_entries,
+    check_id,
+    check_ids,
+    check_limit,
+    check_min_score,
+    check_query,
+)
 from nousmem.stores.results import best_first, oldest_first
 from nousmem.stores.text import analyse_query
 from nousmem.stores.vector_index import EmbeddingSpace, VectorIndex, VectorRow
@@ -112,10 +120,7 @@ class DuckDBStore(Closing):
         Each entry costs an index look-up, and one that is replaced a scan of its words; the
         whole is one transaction, with columns handed over in one piece.
         """
-        given = list(entries)
-        for entry in given:
-            if not isinstance(entry, Entry):
-                raise InvalidEntry(f"put takes entries, got {type(entry).__name__}")
+        given = check_entries(entries)
         latest = list({entry.id: entry for entry in given}.values())
         with self._writing(rows=len(latest)) as write:
             self._replace(latest, write)
@@ -123,29 +128,31 @@ class DuckDBStore(Closing):
 
     def get(self, entry_id: str, /) -> Entry:
         """Return the entry with this id; one index look-up."""
+        wanted = check_id(entry_id)
         with self._lock, self._errors():
-            return self._get(entry_id)
+            return self._get(wanted)
 
     def update(self, entry_id: str, /, *, now: datetime | None = None, **changes: Any) -> Entry:
         """Change fields of one entry and return the new entry."""
         moment = datetime.now(UTC) if now is None else parse_instant(now)
         if "id" in changes:
             raise InvalidEntry("id cannot change; delete the entry and put a new one")
+        wanted = check_id(entry_id)
         with self._writing(rows=1) as write:
-            changed = self._get(entry_id).replace(**{"updated_at": moment, **changes})
+            changed = self._get(wanted).replace(**{"updated_at": moment, **changes})
             self._replace([changed], write)
         return changed
 
     def delete(self, entry_ids: Iterable[str], /) -> int:
         """Remove the entries with these ids; return how many existed."""
-        ids = list(dict.fromkeys(entry_ids))
+        ids = check_ids(entry_ids)
         with self._writing() as write:
             return self._remove(ids, write)
 
     def touch(self, entry_ids: Iterable[str], /, *, now: datetime) -> int:
         """Record one access of each entry, in one statement; return how many existed."""
         moment = encode(parse_instant(now))
-        ids = list(dict.fromkeys(entry_ids))
+        ids = check_ids(entry_ids)
         condition, values = among("id", ids)
         with self._writing():
             updated = self._connection.execute(
@@ -301,7 +308,7 @@ class DuckDBStore(Closing):
             try:
                 yield
             finally:
-                self._connection.execute("ROLLBACK")
+                self._roll_back()
 
     @contextmanager
     def _writing(self, *, rows: int = 0) -> Generator[_Write]:
@@ -325,9 +332,17 @@ class DuckDBStore(Closing):
                     )
                 self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                self._roll_back()
                 raise
             self._follow(write)
+
+    def _roll_back(self) -> None:
+        """Undo the transaction; one that an error has ended already is left at that."""
+        import duckdb
+
+        # Any complaint would hide the error that ended it.
+        with suppress(duckdb.Error):
+            self._connection.execute("ROLLBACK")
 
     def _begin_write(self, rows: int) -> _Write:
         """Begin a transaction with the update that no two of them can make at a time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nousmem.errors import StoreError
+from nousmem.stores.file_faults import file_kind, reason
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,6 +68,8 @@ def open_database(path: str) -> duckdb.DuckDBPyConnection:
     """
     import duckdb
 
+    if file_kind(path) == "sqlite":  # for which DuckDB would download an extension
+        raise StoreError(f"cannot open the DuckDB store {path}: {reason(path, kind='duckdb')}")
     try:
         connection = duckdb.connect(path)
     except duckdb.IOException as error:
@@ -75,7 +78,8 @@ def open_database(path: str) -> duckdb.DuckDBPyConnection:
                 f"{path} is open in another process, and a DuckDB file that is open for writing "
                 f"belongs to one process: close it there, or share a sqlite: store ({error})"
             ) from error
-        raise StoreError(f"cannot open the DuckDB store {path}: {error}") from error
+        cause = reason(path, kind="duckdb") or error
+        raise StoreError(f"cannot open the DuckDB store {path}: {cause}") from error
     except duckdb.Error as error:
         raise StoreError(f"cannot open the DuckDB store {path}: {error}") from error
     try:

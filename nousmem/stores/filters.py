@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from nousmem.entry import Entry, MemoryType, parse_instant, parse_type
-from nousmem.errors import InvalidParameter, InvalidScope
+from nousmem.errors import EntryNotFound, InvalidEntry, InvalidParameter, InvalidScope
 from nousmem.scope import GLOBAL, ScopeLike, as_filter
 
-__all__ = ["EntryFilter", "check_limit", "check_min_score", "check_query"]
+__all__ = [
+    "EntryFilter",
+    "check_entries",
+    "check_id",
+    "check_ids",
+    "check_limit",
+    "check_min_score",
+    "check_query",
+]
 
 _HIGHEST_LIMIT: Final = 2**62
 
@@ -67,14 +75,16 @@ class EntryFilter:
 
     def matches(self, entry: Entry) -> bool:
         """Whether the entry is seen."""
+        # A plain loop, and the scope first: stores in memory spend their time here.
+        for name, wanted in self.conditions:
+            if getattr(entry, name) != wanted:
+                return False
         if self.as_of is not None and entry.created_at > self.as_of:
             return False
         replaced = entry.superseded_at
         if replaced is not None and not self.include_superseded:
-            still_visible = self.as_of is not None and replaced > self.as_of
-            if not still_visible:
-                return False
-        return all(getattr(entry, name) == wanted for name, wanted in self.conditions)
+            return self.as_of is not None and replaced > self.as_of
+        return True
 
     def sql(
         self,
@@ -91,6 +101,8 @@ class EntryFilter:
             table: Alias of the entries table.
         """
         # Column names come from Entry's own fields (checked in as_filter), never from a caller.
+        if any(isinstance(wanted, str) and not _storable(wanted) for _, wanted in self.conditions):
+            return "FALSE", []  # no entry holds such a text, and no driver takes it
         clauses = [
             f"{table}.{name} IS NULL" if wanted is None else f"{table}.{name} = {placeholder}"
             for name, wanted in self.conditions
@@ -108,6 +120,72 @@ class EntryFilter:
                 )
                 values.append(encode(self.as_of))
         return " AND ".join(clauses) or "TRUE", values
+
+
+def check_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """Return what `put` was given, as a list; an error of the iterable itself comes out.
+
+    Raises:
+        InvalidEntry: it is one entry instead of several, or something in it is no entry.
+    """
+    given: object = entries
+    if isinstance(given, Entry):
+        raise InvalidEntry("put takes several entries, got one: give it in a list, put([entry])")
+    if not isinstance(given, Iterable):
+        raise InvalidEntry(f"put takes entries, got {type(given).__name__}")
+    listed = list(cast("Iterable[object]", given))
+    for entry in listed:
+        if not isinstance(entry, Entry):
+            raise InvalidEntry(f"put takes entries, got {type(entry).__name__}")
+    return cast("list[Entry]", listed)
+
+
+def check_id(entry_id: str) -> str:
+    """Return the id that `get` or `update` was given.
+
+    Raises:
+        InvalidParameter: it is not text.
+        EntryNotFound: no entry can have it: NUL or a lone surrogate is in it.
+    """
+    _check_id_type(entry_id)
+    if not _storable(entry_id):
+        raise EntryNotFound(entry_id)
+    return entry_id
+
+
+def check_ids(entry_ids: Iterable[str]) -> list[str]:
+    """Return the ids that `delete` or `touch` was given, each once.
+
+    Ids that no entry can have, with NUL or a lone surrogate in them, are left out.
+
+    Raises:
+        InvalidParameter: it is one text, whose letters are not meant, or an id is not text.
+    """
+    given: object = entry_ids
+    if isinstance(given, str):
+        raise InvalidParameter(f"expected several ids, got one: give it in a list, [{given!r}]")
+    if not isinstance(given, Iterable):
+        raise InvalidParameter(f"expected ids, got {type(given).__name__}: {given!r}")
+    listed = list(entry_ids)
+    for entry_id in listed:
+        _check_id_type(entry_id)
+    return [entry_id for entry_id in dict.fromkeys(listed) if _storable(entry_id)]
+
+
+def _check_id_type(entry_id: object) -> None:
+    if not isinstance(entry_id, str):
+        raise InvalidParameter(f"an id is text, got {type(entry_id).__name__}: {entry_id!r}")
+
+
+def _storable(text: str) -> bool:
+    """Whether an entry may hold the text (see `Entry`)."""
+    if "\x00" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_limit(limit: int | None) -> int | None:

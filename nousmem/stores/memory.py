@@ -14,11 +14,19 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from nousmem.entry import Entry, MemoryType, parse_instant, parse_vector
+from nousmem.entry import Entry, MemoryType, parse_instant, parse_vector, with_own_metadata
 from nousmem.errors import EntryNotFound, InvalidEntry
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import Closing, Fault, ScoredEntries
-from nousmem.stores.filters import EntryFilter, check_limit, check_min_score, check_query
+from nousmem.stores.filters import (
+    EntryFilter,
+    check_entries,
+    check_id,
+    check_ids,
+    check_limit,
+    check_min_score,
+    check_query,
+)
 from nousmem.stores.jaro import Folded, fold, nearest
 from nousmem.stores.results import all_entries, best_first
 from nousmem.stores.vector_index import EmbeddingSpace, VectorIndex, VectorRow
@@ -42,11 +50,8 @@ class MemoryStore(Closing):
 
     def put(self, entries: Iterable[Entry], /) -> int:
         """Store entries, replacing those whose id exists; return how many were given."""
-        given = list(entries)
-        for entry in given:
-            if not isinstance(entry, Entry):
-                raise InvalidEntry(f"put takes entries, got {type(entry).__name__}")
-        latest = {entry.id: entry for entry in given}
+        given = check_entries(entries)
+        latest = {entry.id: with_own_metadata(entry) for entry in given}
         with self._lock:
             replaces_all = self._index.ids() and set(self._index.ids()) <= latest.keys()
             known = None if replaces_all else self._space
@@ -62,11 +67,12 @@ class MemoryStore(Closing):
 
     def get(self, entry_id: str, /) -> Entry:
         """Return the entry with this id."""
+        wanted = check_id(entry_id)
         with self._lock:
             try:
-                return self._entries[entry_id]
+                return with_own_metadata(self._entries[wanted])
             except KeyError:
-                raise EntryNotFound(entry_id) from None
+                raise EntryNotFound(wanted) from None
 
     def update(self, entry_id: str, /, *, now: datetime | None = None, **changes: Any) -> Entry:
         """Change fields of one entry and return the new entry."""
@@ -80,7 +86,7 @@ class MemoryStore(Closing):
 
     def delete(self, entry_ids: Iterable[str], /) -> int:
         """Remove the entries with these ids; return how many existed."""
-        ids = set(entry_ids)
+        ids = check_ids(entry_ids)
         with self._lock:
             present = [entry_id for entry_id in ids if entry_id in self._entries]
             for entry_id in present:
@@ -92,9 +98,9 @@ class MemoryStore(Closing):
 
     def touch(self, entry_ids: Iterable[str], /, *, now: datetime) -> int:
         """Record one access of each entry; return how many existed."""
-        moment = parse_instant(now)
+        moment, ids = parse_instant(now), check_ids(entry_ids)
         with self._lock:
-            present = [entry_id for entry_id in set(entry_ids) if entry_id in self._entries]
+            present = [entry_id for entry_id in ids if entry_id in self._entries]
             for entry_id in present:
                 entry = self._entries[entry_id]
                 self._entries[entry_id] = entry.replace(
@@ -134,7 +140,7 @@ class MemoryStore(Closing):
     ) -> list[Entry]:
         """Return entries, the oldest first; looks at every entry."""
         with self._lock:
-            return all_entries(
+            found = all_entries(
                 self._entries,
                 limit=limit,
                 scope=scope,
@@ -142,6 +148,7 @@ class MemoryStore(Closing):
                 as_of=as_of,
                 include_superseded=include_superseded,
             )
+        return [with_own_metadata(entry) for entry in found]
 
     def search_text(
         self,
@@ -165,7 +172,8 @@ class MemoryStore(Closing):
         found = nearest(
             text, folded, limit=len(folded) if wanted is None else wanted, min_score=floor
         )
-        return best_first(((seen[at], score) for at, score in found), limit=wanted)
+        best = best_first(((seen[at], score) for at, score in found), limit=wanted)
+        return [(with_own_metadata(entry), score) for entry, score in best]
 
     def search_vector(
         self,
@@ -193,4 +201,4 @@ class MemoryStore(Closing):
             found = self._index.search(
                 query, entry_filter=entry_filter, allowed=allowed, limit=wanted, min_score=floor
             )
-            return [(self._entries[entry_id], score) for entry_id, score in found]
+            return [(with_own_metadata(self._entries[i]), score) for i, score in found]

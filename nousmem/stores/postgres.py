@@ -22,7 +22,14 @@ from nousmem.errors import EntryNotFound, InvalidEntry, StoreError
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import Closing, Fault, ScoredEntries
 from nousmem.stores.bm25 import match_score
-from nousmem.stores.filters import EntryFilter, check_min_score, check_query
+from nousmem.stores.filters import (
+    EntryFilter,
+    check_entries,
+    check_id,
+    check_ids,
+    check_min_score,
+    check_query,
+)
 from nousmem.stores.postgres_connection import PostgresConnection, require_driver
 from nousmem.stores.postgres_rows import (
     COLUMN_TYPES,
@@ -123,10 +130,7 @@ class PostgresStore(Closing):
                 bytes).
             EmbeddingMismatch: an embedding does not belong with those in the store.
         """
-        given = list(entries)
-        for entry in given:
-            if not isinstance(entry, Entry):
-                raise InvalidEntry(f"put takes entries, got {type(entry).__name__}")
+        given = check_entries(entries)
         latest = list({entry.id: entry for entry in given}.values())
         with self._connection.writing():
             self._save(self._replaced(self._locked_facts(), latest))
@@ -134,8 +138,9 @@ class PostgresStore(Closing):
 
     def get(self, entry_id: str, /) -> Entry:
         """Return the entry with this id; one index look-up."""
+        wanted = check_id(entry_id)
         with self._connection.reading():
-            rows = self._hydrate("e.id = %s", [encode(entry_id)])
+            rows = self._hydrate("e.id = %s", [wanted])
         if not rows:
             raise EntryNotFound(entry_id)
         return rows[0][1]
@@ -153,19 +158,19 @@ class PostgresStore(Closing):
 
     def delete(self, entry_ids: Iterable[str], /) -> int:
         """Remove the entries with these ids; return how many existed."""
-        ids = list(entry_ids)
+        ids = check_ids(entry_ids)
         with self._connection.writing():
             return self._delete(self._locked_facts(), ids)
 
     def touch(self, entry_ids: Iterable[str], /, *, now: datetime) -> int:
         """Record one access of each entry, in one statement; return how many existed."""
-        moment, ids = parse_instant(now), list(entry_ids)
+        moment, ids = parse_instant(now), check_ids(entry_ids)
         with self._connection.writing():
             self._locked_facts()
             return self._connection.run(
                 "UPDATE entries SET access_count = access_count + 1, last_accessed_at = %s "
                 "WHERE id = ANY(%s::text[])",
-                [moment, [encode(entry_id) for entry_id in ids]],
+                [moment, ids],
             ).rowcount
 
     def forget(self, scope: ScopeLike, /, *, everything: bool = False) -> int:
@@ -374,7 +379,7 @@ class PostgresStore(Closing):
         run = self._connection.run
         rows = run(
             "DELETE FROM entries WHERE id = ANY(%s::text[]) RETURNING seq, length",
-            [[encode(entry_id) for entry_id in ids]],
+            [list(ids)],
         ).fetchall()
         if not rows:
             return facts, {}

@@ -128,19 +128,7 @@ def encode(value: Any) -> Any:
         return str(value)
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str):
-        # What no text of the database can be must equal nothing: NULL does.
-        return value if _is_storable(value) else None
     return value
-
-
-def _is_storable(text: str) -> bool:
-    if text.isascii():
-        return "\x00" not in text
-    try:
-        return "\x00" not in text and bool(text.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def direction(vector: Vector) -> Vector:

@@ -29,7 +29,15 @@ from nousmem.errors import EntryNotFound, InvalidEntry
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import Closing, Fault, ScoredEntries
 from nousmem.stores.bm25 import informative_terms, match_score
-from nousmem.stores.filters import EntryFilter, check_limit, check_min_score, check_query
+from nousmem.stores.filters import (
+    EntryFilter,
+    check_entries,
+    check_id,
+    check_ids,
+    check_limit,
+    check_min_score,
+    check_query,
+)
 from nousmem.stores.results import best_first
 from nousmem.stores.rows import COLUMNS, entry_of
 from nousmem.stores.sqlite_file import SQLiteFile
@@ -78,10 +86,7 @@ class SQLiteStore(Closing):
 
         Each entry costs a constant number of index look-ups; the whole is one transaction.
         """
-        given = list(entries)
-        for entry in given:
-            if not isinstance(entry, Entry):
-                raise InvalidEntry(f"put takes entries, got {type(entry).__name__}")
+        given = check_entries(entries)
         latest = list({entry.id: entry for entry in given}.values())
         with self._file.writing():
             self._replace(latest)
@@ -89,8 +94,9 @@ class SQLiteStore(Closing):
 
     def get(self, entry_id: str, /) -> Entry:
         """Return the entry with this id; one index look-up."""
+        wanted = check_id(entry_id)
         with self._file.reading():
-            rows = self._hydrate("e.id = ?", [entry_id])
+            rows = self._hydrate("e.id = ?", [wanted])
         if not rows:
             raise EntryNotFound(entry_id)
         return rows[0]
@@ -107,18 +113,18 @@ class SQLiteStore(Closing):
 
     def delete(self, entry_ids: Iterable[str], /) -> int:
         """Remove the entries with these ids; return how many existed."""
-        ids = list(dict.fromkeys(entry_ids))
+        ids = check_ids(entry_ids)
         with self._file.writing():
             return self._remove(ids)
 
     def touch(self, entry_ids: Iterable[str], /, *, now: datetime) -> int:
         """Record one access of each entry, in one statement; return how many existed."""
-        moment = epoch_microseconds(parse_instant(now))
+        moment, ids = epoch_microseconds(parse_instant(now)), check_ids(entry_ids)
         with self._file.writing():
             return self._file.execute(
                 "UPDATE entries SET access_count = access_count + 1, last_accessed_at = ? "
                 "WHERE id IN (SELECT value FROM json_each(?))",
-                (moment, json.dumps(list(dict.fromkeys(entry_ids)))),
+                (moment, json.dumps(ids)),
             ).rowcount
 
     def forget(self, scope: ScopeLike, /, *, everything: bool = False) -> int:

@@ -6,9 +6,10 @@ import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from nousmem.errors import StoreError
+from nousmem.stores.file_faults import reason
 from nousmem.stores.sqlite_schema import (
     APPLICATION_ID,
     SCHEMA_VERSION,
@@ -95,7 +96,8 @@ class SQLiteFile:
             try:
                 yield
             finally:
-                self.execute("COMMIT")
+                if self._connection.in_transaction:  # else the error that ended it would be hidden
+                    self.execute("COMMIT")
 
     @contextmanager
     def writing(self) -> Generator[None]:
@@ -124,7 +126,8 @@ class SQLiteFile:
         except sqlite3.ProgrammingError as error:
             raise StoreError(f"{self.path}: the store is closed") from error
         except sqlite3.Error as error:
-            raise StoreError(f"cannot use the SQLite store {self.path}: {error}") from error
+            cause = reason(self.path, kind="sqlite") or _explained(error)
+            raise StoreError(f"cannot use the SQLite store {self.path}: {cause}") from error
 
     def _prepare(self) -> None:
         self.execute("PRAGMA foreign_keys = ON")
@@ -162,3 +165,21 @@ class SQLiteFile:
             self.execute(statement)
         self.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+_ADVICE: Final = {
+    sqlite3.SQLITE_CORRUPT: (
+        "the file is damaged: restore a backup, or save what can be read with the sqlite3 shell's "
+        ".recover"
+    ),
+    sqlite3.SQLITE_FULL: "nothing of the last write was kept: make room, and write again",
+    sqlite3.SQLITE_BUSY: (
+        f"another process has been writing for {BUSY_SECONDS:.0f} s: try again when it is done"
+    ),
+}
+
+
+def _explained(error: sqlite3.Error) -> str:
+    code = getattr(error, "sqlite_errorcode", None)
+    advice = None if code is None else _ADVICE.get(code & 0xFF)
+    return str(error) if advice is None else f"{error}; {advice}"

@@ -13,8 +13,9 @@ from nousmem.corpora.tables import Row
 from nousmem.errors import NousmemError
 from nousmem.evaluation.judgement_file import LEVELS
 from nousmem.evaluation.labelling import LabelCandidate, LabelSession
-from nousmem.viz.explorer.theme import STYLE
-from nousmem.viz.explorer.toolkit import displayed
+from nousmem.viz.explorer.announcing import Announcer
+from nousmem.viz.explorer.ranking_html import shortened
+from nousmem.viz.explorer.toolkit import displayed, page
 from nousmem.viz.widgets import load_widgets
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class LabellingTable:
         buttons: The buttons by key: 2, 1, 0, s, u, k, j.
         numbers: The buttons in front of the rows.
         query: The choice of the query.
+        announcer: What a screen reader is told after a change.
 
     Raises:
         MissingDependency: ipywidgets is not installed.
@@ -98,17 +100,16 @@ class LabellingTable:
         ]
         self._texts = [widgets.HTML(layout={"flex": "1 1 auto"}) for _ in self.numbers]
         self._rows = [widgets.HBox(pair) for pair in zip(self.numbers, self._texts, strict=True)]
-        self.widget = widgets.VBox(
-            [
-                widgets.HTML(STYLE, layout={"height": "0", "margin": "0", "overflow": "hidden"}),
-                self.query,
-                self._head,
-                self.keys,
-                widgets.HBox(list(self.buttons.values()), layout={"flex_flow": "row wrap"}),
-                self._note,
-                widgets.VBox(self._rows),
-                widgets.HTML(f"<div class='nmx'><small>{html.escape(_HELP)}</small></div>"),
-            ]
+        self.announcer = Announcer()
+        self.widget = page(
+            self.query,
+            self._head,
+            self.keys,
+            widgets.HBox(list(self.buttons.values()), layout={"flex_flow": "row wrap"}),
+            self._note,
+            widgets.VBox(self._rows),
+            widgets.HTML(f"<div class='nmx'><small>{html.escape(_HELP)}</small></div>"),
+            self.announcer.widget,
         )
         self._connect()
         self._show("")
@@ -137,6 +138,7 @@ class LabellingTable:
             return
         self.session.go_to_query(change["new"])
         self._show("")
+        self._announce("")
 
     def _clicked(self, key: str, _: Any) -> None:
         self._press(key)
@@ -144,14 +146,26 @@ class LabellingTable:
     def _go_to_row(self, at: int, _: Any) -> None:
         self.session.go_to(self.session.of_query(self._shown)[at])
         self._show("")
+        self._announce("")
 
     def _press(self, keys: str) -> None:
         try:
             self.session.press(keys)
         except NousmemError as error:  # a failing callback would only be logged
             self._show(str(error))
+            self._announce(str(error))
         else:
             self._show("")
+            self._announce("")
+
+    def _announce(self, complaint: str) -> None:
+        """Say what is to be judged next, and what has been."""
+        current, progress = self.session.current, self.session.progress
+        place = "Nothing is left to judge"
+        if current is not None:
+            place = f"Candidate {current.number} of {current.of}: {shortened(current.content, 160)}"
+        done = f"{progress.judged} of {progress.candidates} judged"
+        self.announcer.say(complaint or f"{place}; {done}")
 
     def _show(self, complaint: str) -> None:
         current, progress = self.session.current, self.session.progress
@@ -192,7 +206,7 @@ class LabellingTable:
     def _choice(self, query_id: str) -> str:
         own = self.session.of_query(query_id)
         judged = sum(self.session.level(one) is not None for one in own)
-        return f"{judged}/{len(own)}  {query_id}: {own[0].text}"
+        return f"{judged}/{len(own)}  {query_id}: {shortened(own[0].text, 160)}"
 
 
 def _heading(one: LabelCandidate) -> str:
@@ -208,6 +222,6 @@ def _line(one: LabelCandidate, session: LabelSession, *, here: bool) -> str:
         marks.append(f"{one.created_at:%Y-%m-%d %H:%M}")
     pointer = "▶ " if here else ""
     return (
-        f"<div class='nmx'>{pointer}{html.escape(one.content)}"
+        f"<div class='nmx'>{pointer}<bdi>{html.escape(one.content)}</bdi>"
         f"<br><small>{' · '.join(marks)}</small></div>"
     )

@@ -18,7 +18,9 @@ __all__ = ["SessionFrame", "session_page", "write_session_page"]
 _TEMPLATE: Final = "session.html.j2"
 
 
-def session_page(transcripts: Mapping[str, Transcript] | Sequence[Transcript]) -> str:
+def session_page(
+    transcripts: Mapping[str, Transcript] | Sequence[Transcript], *, index: str | None = None
+) -> str:
     """Return a session under several settings, side by side, as one HTML document.
 
     Whatever memories, people and models say is escaped, and characters that do not show are
@@ -26,17 +28,25 @@ def session_page(transcripts: Mapping[str, Transcript] | Sequence[Transcript]) -
 
     Args:
         transcripts: As `session_view` takes them.
+        index: Name of a page of all sessions beside it, to link to.
 
     Raises:
         SessionError: they are not of one session.
     """
     return page_template(_TEMPLATE).render(
-        view=session_view(transcripts), parts=_parts, scorings=_scorings, as_json=_as_json
+        view=session_view(transcripts),
+        index=index,
+        parts=_parts,
+        scorings=_scorings,
+        as_json=_as_json,
     )
 
 
 def write_session_page(
-    transcripts: Mapping[str, Transcript] | Sequence[Transcript], path: str | Path
+    transcripts: Mapping[str, Transcript] | Sequence[Transcript],
+    path: str | Path,
+    *,
+    index: str | None = None,
 ) -> None:
     """Write what `session_page` returns.
 
@@ -44,7 +54,7 @@ def write_session_page(
         SessionError: the file cannot be written, or as for `session_page`.
     """
     file = Path(path)
-    page = session_page(transcripts)
+    page = session_page(transcripts, index=index)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(page, encoding="utf-8")

@@ -4,10 +4,12 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.capabilities import AbstractCapability, ProcessHistory
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     ModelMessage,
@@ -17,6 +19,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import nousmem as nm
@@ -389,12 +392,17 @@ def test_runs_of_one_memory_at_once_do_not_meet(memory: Memory):
         {"inject_min_score": float("nan")},
         {"inject_min_score": "high"},
         {"inject_min_words": None},
+        {"inject_min_words": "many"},
+        {"inject_min_cosine": None},
         {"inject_min_cosine": "x"},
         {"inject_max_tokens": -1},
         {"auto_update_memory": 1},
         {"auto_update_every": 0},
         {"auto_update_every": -2},
         {"reflection_model": 5},
+        {"reflection_model": "gpt-4o-mini"},
+        {"reflection_model": "opnai:gpt-4o-mini"},
+        {"reflection_model": ""},
         {"reflection_max_tokens": 0},
         {"reflection_max_messages": -1},
         {"reflection_max_memories": 1.5},
@@ -421,3 +429,94 @@ def test_run_sync_and_the_tools_work_where_a_loop_is_running(memory: Memory):
         return (await agent.run("hello")).output
 
     assert asyncio.run(cell()) == "ok"
+
+
+def test_a_reflection_model_may_be_named_before_there_is_a_key():
+    assert Memory(store="memory:", reflection_model="openai:gpt-4o-mini").reflections.maxlen
+
+
+@pytest.mark.parametrize("tail", [True, False])
+def test_a_file_pasted_into_a_message_does_not_hold_up_the_search(memory: Memory, tail: bool):
+    """What is asked stands before or after it."""
+    pasted = " ".join(f"line{n}" for n in range(200_000))
+    asked = "Which mode do I want in the editor?"
+    message = f"{pasted} {asked}" if tail else f"{asked} {pasted}"
+    listener = Listener()
+    Agent(listener.model, capabilities=[memory]).run_sync(message)
+    (injection,) = memory.injections
+    assert injection.error is None
+    assert injection.query == message
+    assert injection.ranking is not None
+    assert len(injection.ranking.query) < 5000
+    assert "mode" in injection.ranking.query
+
+
+def test_one_agent_serves_many_users_by_a_function(store, clock):
+    memories: dict[str, Memory] = {}
+
+    def memory_of(ctx: RunContext[str]) -> Memory:
+        if ctx.deps not in memories:
+            memories[ctx.deps] = Memory(
+                store=store,
+                user_id=ctx.deps,
+                clock=clock,
+                auto_update_memory=True,
+                auto_update_every=5,
+                reflection_model=FunctionModel(lambda *_: ModelResponse([TextPart("[]")])),
+            )
+        return memories[ctx.deps]
+
+    users = ("alice", "bob", "carol")
+    for user in users:
+        remember(Memory(store=store, user_id=user, clock=clock), f"{user} likes the {user} theme")
+    listener = Listener()
+    agent = Agent(listener.model, deps_type=str, capabilities=[memory_of])
+
+    async def main() -> None:
+        await asyncio.gather(*(agent.run(f"{user}: which theme?", deps=user) for user in users * 5))
+
+    asyncio.run(main())
+    for messages in listener.seen:
+        (block,) = blocks(messages)
+        user = str(messages[0].parts[-1].content).partition(":")[0]
+        assert re.findall(r"(\w+) likes", block) == [user]
+    assert [len(memories[user].reflections) for user in users] == [1, 1, 1]
+
+
+@dataclass
+class Keeper(AbstractCapability[Any]):
+    """Puts what a request holds into the history, as whatever shortens it may do."""
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        ctx.messages[:] = request_context.messages
+        return request_context
+
+
+@pytest.mark.parametrize("other", [ProcessHistory(lambda messages: messages[-4:]), Keeper()])
+@pytest.mark.parametrize("memory_first", [True, False])
+@pytest.mark.parametrize("way", [by_run, by_run_stream, by_iter])
+def test_a_block_stays_out_of_a_history_that_others_rewrite(
+    memory: Memory, other: Any, memory_first: bool, way: Callable[..., Any]
+):
+    listener = Listener()
+    capabilities = [memory, other] if memory_first else [other, memory]
+    agent = Agent(listener.model, capabilities=capabilities)
+
+    async def conversation() -> list[ModelMessage]:
+        history: list[ModelMessage] = []
+        for _ in range(3):
+            history = await way(agent, "Which mode do I want in the editor?", history)
+        return history
+
+    history = asyncio.run(conversation())
+    assert [len(blocks(messages)) for messages in listener.seen] == [1, 1, 1]
+    # What is read before a stream has ended is not cleaned yet, and left out of the next request.
+    assert len(blocks(history)) <= (way is by_run_stream and isinstance(other, Keeper)) * 3
+
+
+def test_one_block_a_request_where_others_keep_it(memory: Memory):
+    listener = Listener(call("recall", query="mode"), call("recall", query="editor"))
+    Agent(listener.model, capabilities=[memory, Keeper()]).run_sync("Which mode do I want?")
+    assert [len(blocks(messages)) for messages in listener.seen] == [1, 1, 1]

@@ -22,8 +22,10 @@ from mcp.client.stdio import StdioServerParameters
 import nousmem as nm
 from nousmem.agent import MemoryAccess
 from nousmem.agent.mcp_server import FixedAccess, memory_server
+from nousmem.agent.tool_functions import TIMEOUT_SECONDS
 from nousmem.agent.toolset import memory_toolset
 from nousmem.stores.memory import MemoryStore
+from nousmem.stores.sqlite_file import BUSY_SECONDS
 
 COMMAND = [sys.executable, "-W", "error", "-c", "from nousmem.cli import main; main()", "mcp"]
 TUNED = nm.Scoring(w_importance=0, w_relevance=1, half_life_days=30)
@@ -137,6 +139,14 @@ def test_the_schemas_and_descriptions_are_the_agent_s():
         ("recall", {"query": 5}, "query: .*string, got 5"),
         ("forget", {"id": None}, "id: .*string"),
         ("recal", {"query": "x"}, "unknown tool 'recal'; did you mean 'recall'"),
+        ("recall", {"q": "x"}, "^recall: query: Missing required argument; q: Unexp.*, got 'x'$"),
+        ("recall", {"query": "x", "type": "fact"}, "^recall: type: Input[^;]*, got 'fact'$"),
+        (
+            "remember",
+            {"content": "X", "metadata": "m"},
+            "^remember: metadata: Input[^;]*, got 'm'$",
+        ),
+        ("remember", {"content": "X" * 10_001}, "content: .* 10000 characters, got 'XX"),
     ],
 )
 def test_what_is_wrong_is_a_tool_s_error_and_says_so(tool: str, arguments: Any, message: str):
@@ -148,6 +158,23 @@ def test_what_is_wrong_is_a_tool_s_error_and_says_so(tool: str, arguments: Any, 
 
     assert re.search(message, asyncio.run(talk()))
     assert access.opened_store.list() == []
+
+
+def test_a_memory_as_long_as_a_book_does_not_fill_the_context():
+    access = FixedAccess(store="memory:")
+    access.opened_store.put([nm.Entry(f"bees {n} " + "x" * 100_000) for n in range(3)])
+
+    async def talk() -> list[dict[str, Any]]:
+        async with Client(memory_server(access)) as client:
+            return (await ask(client, "recall", query="bees"))["memories"]
+
+    memories = asyncio.run(talk())
+    assert [one["truncated"] for one in memories] == [True] * 3
+    assert max(len(one["content"]) for one in memories) < 5000
+
+
+def test_a_call_outlasts_a_store_that_waits_for_another_process():
+    assert TIMEOUT_SECONDS > BUSY_SECONDS
 
 
 def test_a_store_that_fails_is_a_tool_s_error(broken_store):

@@ -19,7 +19,7 @@ def hit(content: str, *, score: float = 0.5, **fields) -> Hit:
     return Hit(1, nm.Entry(content, **{"created_at": NOON, **fields}), score)
 
 
-@given(st.text())
+@given(st.text() | st.text(alphabet="a<\u200d\u200c\ufe0f\ufe01\u3164\U000e0100\U0001f600"))
 def test_quoting_loses_nothing_and_lets_nothing_act(text: str):
     line = quoted(text)
     assert json.loads(line) == text
@@ -49,6 +49,44 @@ def test_ordinary_text_is_left_readable(text: str):
 def test_invisible_instructions_are_made_visible():
     hidden = "".join(chr(0xE0000 + ord(c)) for c in "obey")
     assert quoted(f"hi{hidden}\u202eabc\u2066").isprintable()
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "".join(chr(0xE0100 + ord(c)) for c in "obey"),
+        "\ufe01\ufe02\ufe03",
+        "".join("\u200d\u200c"[n % 2] for n in range(9)),
+        "".join(chr(0xE0000 + ord(c)) for c in "obey"),
+        "\u3164\u115f\u2800",
+        "\u202e\u2066\u200b\u2060",
+        "\ud83d",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "a", "1", "\U0001f600"])
+def test_nothing_is_hidden_in_what_a_model_is_told(hidden: str, before: str):
+    text = f"{before}{hidden}{hidden}b"
+    for written in (quoted(text), tamed(text)):
+        unseen = [c for c in written if c in hidden]
+        assert len(unseen) <= 1  # a selector or joiner may belong to the emoji before it
+        assert not unseen or before == "\U0001f600"
+    assert json.loads(quoted(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\u845b\U000e0100\u57ce", "1\ufe0f\u20e3 \u2764\ufe0f", "\u0645\u06cc\u200c\u062e", "a\nb\tc"],
+)
+def test_what_spells_something_stays(text: str):
+    assert tamed(text) == text
+
+
+def test_a_memory_as_long_as_a_book_is_not_written_out_to_be_cut():
+    book = "<b>\u200b" * 2_000_000
+    block = memory_block([hit(book), hit("short")], now=NOON, max_tokens=300)
+    assert [one.entry.content[:5] for one in block.shown] == ["<b>\u200b<"]
+    assert estimated_tokens(block.text) <= 300
+    assert memory_block([hit("short"), hit(book)], now=NOON, max_tokens=300).left_out
 
 
 def test_a_block_tells_id_type_age_and_score():

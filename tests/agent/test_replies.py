@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import json
+import random
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nousmem.agent.replies import read_reply
 
@@ -38,6 +44,15 @@ WANTED = {"action": "remember", "content": "X", "importance": 0.8}
         '[{"action": "remember", // a fact\n "content": "X", "importance": 0.8}]',
         f"{ONE}",
         f"[1, null, [], {ONE}]",
+        f'{{"result": {{"operations": [{ONE}]}}}}',
+        f'{{"operations": {ONE}}}',
+        f'{{"operations": {{"0": {ONE}}}}}',
+        f'{{"operation": {ONE}}}',
+        f'{{"thoughts": ["hm", {{"action": "forget", "id": "m1"}}], "operations": [{ONE}]}}',
+        f'{{"action": "update_memory", "operations": [{ONE}]}}',
+        json.dumps(f'{{"operations": [{ONE}]}}'),
+        json.dumps({"operations": f"[{ONE}]"}),
+        f'<|channel|>analysis<|message|>{{"action": "forget"}}<|end|><|channel|>final {ONE}',
     ],
 )
 def test_one_operation_is_read_however_it_is_wrapped(reply: str):
@@ -49,8 +64,6 @@ def test_one_operation_is_read_however_it_is_wrapped(reply: str):
     "content", ["use ```json fences", "a\n```\nb", 'say "}" and [', "it's {fine}", "C:\\x\\"]
 )
 def test_content_is_never_taken_for_structure(content: str):
-    import json
-
     operation = {"action": "remember", "content": content}
     text = f"Well, here:\n```json\n{json.dumps([operation, operation])}\n```\nDone."
     assert read_reply(text).operations == (operation, operation)
@@ -71,7 +84,10 @@ def test_what_was_cut_off_is_left_out_and_said(reply: str):
     assert "cut off" in (read.problem or "")
 
 
-@pytest.mark.parametrize("reply", ["[]", "```json\n[]\n```", '{"operations": []}', "None: []", {}])
+@pytest.mark.parametrize(
+    "reply",
+    ["[]", "```json\n[]\n```", '{"operations": []}', "None: []", {}, '{"operations": null}'],
+)
 def test_nothing_to_do_is_no_problem(reply):
     read = read_reply(reply)
     assert (read.operations, read.problem) == ((), None)
@@ -93,3 +109,52 @@ def test_two_blocks_are_both_read():
 
 def test_the_arguments_of_a_tool_are_read():
     assert read_reply({"operations": [WANTED, 3]}).operations == (WANTED,)
+
+
+OPERATION = st.fixed_dictionaries(
+    {"action": st.sampled_from(["remember", "update", "forget"]), "content": st.text()}
+)
+
+
+@given(st.lists(OPERATION), st.sampled_from(["", "Sure! ", "```json\n", "<think>{'</think>"]))
+def test_whatever_the_contents_say_the_operations_are_read(given_: list[Any], before: str):
+    read = read_reply(before + json.dumps({"operations": given_}))
+    assert list(read.operations) == given_
+
+
+@given(st.text(alphabet="{}[]\"'\\,:a <think/>`") | st.text(), st.randoms(use_true_random=False))
+def test_no_reply_raises_and_each_says_what_is_wrong_with_it(junk: str, order: random.Random):
+    cut = order.randrange(len(ONE))
+    for reply in (junk, ONE[:cut] + junk + ONE[cut:], junk + ONE):
+        read = read_reply(reply)
+        assert all(isinstance(one, dict) for one in read.operations)
+        assert read.operations or read.problem or "[" in reply or "{" in reply
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "{" * 50_000,
+        "{'" * 25_000,
+        f"{ONE[:30]} " * 20_000,
+        '{"a":' * 50_000 + "1" + "}" * 50_000,
+        "[" * 500_000,
+        "<think>" * 50_000,
+        "'" * 500_000,
+        "{'content': '" + "x" * 900_000 + "'}",
+        "word " * 2_000_000,
+    ],
+)
+def test_a_reply_without_end_is_read_in_time(reply: str):
+    # By way of the restarts of a scanner, each of these once took minutes.
+    read = read_reply(reply)
+    assert read.operations == ()
+    assert read.problem
+
+
+def test_a_reply_nested_beyond_reason_is_no_operation():
+    value: Any = WANTED
+    for _ in range(500):
+        value = {"operations": [value]}
+    assert read_reply(value).operations == ()
+    assert read_reply(value).problem

@@ -4,7 +4,7 @@ import logging
 import subprocess
 import sys
 from datetime import timedelta
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import pytest
@@ -290,3 +290,95 @@ else:
 
 def test_the_tools_need_no_agent_framework():
     subprocess.run([sys.executable, "-W", "error", "-c", TOOLS_ALONE], check=True, timeout=120)
+
+
+def test_reading_is_not_changing_in_a_store_that_cannot_touch(clock):
+    class Plain:
+        """Offers what is required of a store, and no more."""
+
+        def __init__(self) -> None:
+            inner = nm.open_store("memory:")
+            for name in ("put", "get", "update", "delete", "list", "search_text"):
+                setattr(self, name, getattr(inner, name))
+
+    access = MemoryAccess(store=Plain(), clock=clock)
+    entry_id = remember(access, "Keeps bees")["id"]
+    made = clock.now
+    clock.advance(days=1)
+    recall(access, "bees")
+    entry = access.opened_store.get(entry_id)
+    assert (entry.access_count, entry.last_accessed_at, entry.updated_at) == (1, clock.now, made)
+
+
+def test_many_accesses_that_say_the_same_make_one_entry_each(store):
+    accesses = [MemoryAccess(store=store, user_id="ada") for _ in range(6)]
+    together = Barrier(len(accesses))
+
+    def say(access: MemoryAccess) -> None:
+        for n in range(20):
+            together.wait(30)
+            assert remember(access, f"Fact number {n}")["status"] == "remembered"
+
+    threads = [Thread(target=say, args=(access,)) for access in accesses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(entry.content for entry in store.list()) == sorted(
+        f"Fact number {n}" for n in range(20)
+    )
+
+
+def test_a_store_that_cannot_be_told_from_others_can_be_used():
+    class Unhashable:
+        """Anybody's own."""
+
+        __hash__ = None  # type: ignore[assignment]
+
+        def __init__(self) -> None:
+            inner = nm.open_store("memory:")
+            for name in ("put", "get", "update", "delete", "list", "search_text"):
+                setattr(self, name, getattr(inner, name))
+
+    assert remember(MemoryAccess(store=Unhashable()), "Keeps bees")["status"] == "remembered"
+
+
+@pytest.mark.parametrize("verb", ["remember", "change"])
+def test_others_write_while_an_embedder_is_slow(store, verb):
+    class Slow:
+        """Answers when somebody else has written."""
+
+        fingerprint, dimension = "slow", 2
+
+        def __init__(self) -> None:
+            self.asked, self.go_on = Event(), Event()
+
+        def embed_documents(self, texts: list[str]) -> Any:
+            self.asked.set()
+            assert self.go_on.wait(30)
+            return [[1.0, 0.0] for _ in texts]
+
+        embed_queries = embed_documents
+
+    slow = Slow()
+    near = MemoryAccess(store=store, user_id="bob")
+    far = MemoryAccess(store=store, user_id="ada", embedder=slow)
+    entry_id = remember(MemoryAccess(store=store, user_id="ada"), "Lives in Arden")["id"]
+    act = {
+        "remember": lambda: remember(far, "Sails"),
+        "change": lambda: change(far, entry_id, content="Sails"),
+    }
+    thread = Thread(target=act[verb])
+    thread.start()
+    assert slow.asked.wait(30)
+    writing = Thread(target=lambda: remember(near, "Keeps bees"))
+    writing.start()
+    writing.join(10)
+    waited = writing.is_alive()
+    slow.go_on.set()
+    thread.join()
+    writing.join()
+    assert not waited
+    (sails,) = (entry for entry in store.list() if entry.content == "Sails")
+    assert sails.embedder == "slow"
+    assert sails.embedding is not None

@@ -37,6 +37,7 @@ noon = datetime(2026, 3, 15, 12, tzinfo=UTC)
 store.put([nm.Entry(hostile, id="<b>bad</b>", created_at=noon)])
 strange = RankingExplorer(store, now=noon)
 strange.own.value = "tea note <img src=x onerror='window.hacked = 1'>"
+strange.widget.close()  # shown after that, it is opened again
 strange
 # %%
 mine = nm.open_store("sqlite::memory:")
@@ -58,6 +59,26 @@ for place, box in enumerate(boxes):
     threading.Thread(target=change, args=(box, place * 0.05), daemon=True).start()
 ipywidgets.VBox(boxes)
 """
+
+UNNAMED = """() => [...document.querySelectorAll(
+    ".nmx-page :is(select, input, button, textarea, [role=slider])")]
+  .filter(one => one.offsetWidth)
+  .filter(one => !(one.ariaLabel || one.innerText.trim() && one.tagName === "BUTTON"
+    || [...(one.labels || [])].some(label => label.innerText.trim())))
+  .map(one => one.outerHTML.slice(0, 200))"""
+"""What can be focused and has no name that is read out."""
+
+TOO_WIDE = """() => [...document.querySelectorAll(".nmx-page .nmx table, .nmx-page button")]
+  .filter(one => one.offsetWidth)
+  .filter(one => one.tagName === "BUTTON" ? one.scrollWidth > one.clientWidth
+    : one.offsetWidth > one.parentElement.clientWidth + 1)
+  .map(one => one.innerText.slice(0, 100))"""
+"""Tables that stick out of their place, and buttons whose text is cut."""
+
+UNSEEN_FOCUS = """() => {
+  const style = getComputedStyle(document.activeElement);
+  return style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2;
+}"""
 
 WATCH = """() => {
   let pressed = 0;
@@ -116,6 +137,10 @@ def move_by_keyboard(page: Any) -> dict[str, list[float]]:
     before = memories(page)
     page.get_by_placeholder("words, a category or an id").first.focus()
     tab_to(page, slider(page, "Half-life").first)
+    assert not page.evaluate(UNSEEN_FOCUS)
+    said = page.locator(".nmx-said .widget-html-content").first
+    region = said.element_handle()  # a live region is read out only while it stays in the page
+    assert said.get_attribute("aria-live") == "polite"
     page.evaluate(WATCH)
     for _ in range(8):
         seen = page.evaluate("window.times.length"), page.evaluate("window.measured.length")
@@ -123,6 +148,10 @@ def move_by_keyboard(page: Any) -> dict[str, list[float]]:
         page.wait_for_function(f"window.times.length > {seen[0]}")
         page.wait_for_function(f"window.measured.length > {seen[1]}")
     assert memories(page) != before
+    page.wait_for_function(
+        "one => one.isConnected && /^Half-life .* d: nDCG@10 .*newest entry/.test(one.innerText)",
+        arg=region,
+    )
     assert page.get_by_text("▲").count() > 0
     page.wait_for_function(
         "[...document.querySelectorAll('.nmx td')].some(one => one.innerText === '▲ better')"
@@ -200,6 +229,12 @@ def test_in_voila(
     page.get_by_text("judged, 1 of these relevant").wait_for()
     assert keys.evaluate("one => one === document.activeElement")
     screen("others-voila")
+
+    assert page.evaluate(UNNAMED) == []
+    for width in (1280, 900, 700):
+        page.set_viewport_size({"width": width, "height": 1300})
+        page.wait_for_timeout(300)
+        assert page.evaluate(TOO_WIDE) == []
 
 
 def test_no_page_is_left_with_an_old_value(serve: Callable[..., Server], page: Any) -> None:

@@ -93,6 +93,24 @@ def test_a_file_says_everything_itself(place: Path):
     assert done.stderr.strip() == "nousmem: there is no experiment file none.toml"
 
 
+def test_a_sweep_of_a_corpus_is_an_experiment_too(place: Path):
+    """The same folder, so that compare, report and a second run take it."""
+    command = ("sweep", "tables", "--path", "tables", "--grid", "half_life_days=30,365")
+    done = nousmem(*command, "--grid", "w_recency=0", "--out", "out/tables", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "best by nDCG@10" in done.stdout
+    assert "judged on unseen folds" in done.stdout
+    names = {file.name for file in (place / "out" / "tables").iterdir()}
+    assert names >= {file.name for file in (place / "out" / "half-life").iterdir()}
+    assert nousmem("report", "out/tables", cwd=place).returncode == 0
+    done = nousmem("compare", "out/half-life", "out/tables", "--json", cwd=place)
+    assert [row["difference"] for row in json.loads(done.stdout)["rows"]] == [0, 0]
+    done = nousmem(*command, "--out", "out/tables", cwd=place)
+    assert done.returncode == 2
+    assert "another experiment (it differs in" in done.stderr
+    assert "grid" in done.stderr
+
+
 def test_report_and_compare(place: Path):
     done = nousmem("report", "out/half-life", "--out", "page.html", cwd=place)
     assert done.returncode == 0, done.stderr
@@ -131,3 +149,22 @@ def test_the_gate_fails_with_one(place: Path):
     document = json.loads(fell.stdout)
     assert (fell.returncode, document["passed"]) == (1, False)
     assert document["moved"][0]["change"] < 0
+
+
+def test_one_query_is_shown_without_an_interval(tmp_path: Path):
+    write_tables(tmp_path / "tables")
+    file = tmp_path / "tables" / "queries.csv"
+    file.write_text("\n".join(file.read_text().splitlines()[:2]) + "\n")
+    judged = tmp_path / "tables" / "qrels.csv"
+    judged.write_text("\n".join(judged.read_text().splitlines()[:2]) + "\n")
+    grid = ("--grid", "w_importance=0,5", "--grid", "w_recency=0")
+    done = nousmem("sweep", "tables", "--path", "tables", *grid, "--out", "one", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "nothing is left to judge tuning on" in done.stdout
+    assert "show only large differences" in done.stderr
+    (tmp_path / "a.toml").write_text("[scoring]\nw_relevance = -1\n")
+    (tmp_path / "b.toml").write_text("[scoring]\nw_importance = 0\n")
+    tables = ("--corpus", "tables", "--path", "tables")
+    done = nousmem("compare", "a.toml", "b.toml", *tables, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "[?, ?]" in done.stdout

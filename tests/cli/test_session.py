@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nousmem.cli.app import app
+from nousmem.errors import NousmemError
 
 TEXT = """
 [[agents]]
@@ -59,10 +60,17 @@ def test_a_folder_under_two_settings(folder: Path) -> None:
     assert "flat: 2 of 2 needed memories in the prompt" in told
     assert "answer support, all sessions" in told
     assert sorted(path.name for path in (folder / "out").iterdir()) == [
-        f"{name}{end}"
-        for name in ("again", "bees")
-        for end in (".default.jsonl", ".flat.jsonl", ".html")
+        *(
+            f"{name}{end}"
+            for name in ("again", "bees")
+            for end in (".default.jsonl", ".flat.jsonl", ".html")
+        ),
+        "index.html",
     ]
+    index = (folder / "out" / "index.html").read_text()
+    assert 'href="bees.html"' in index
+    assert 'href="index.html"' in (folder / "out" / "bees.html").read_text()
+    assert "index.html" in told
 
 
 def test_json(folder: Path) -> None:
@@ -158,3 +166,80 @@ def test_the_judge_prompt_and_ratings_are_printed(folder: Path) -> None:
     (row,) = json.loads(run("--ratings", str(file), "--json")[1])
     assert (row["a_better"], row["b_better"], row["p"]) == (1, 0, 1.0)
     assert "a_better" in run("--ratings", str(file))[1]
+
+
+def refusal(*arguments: str) -> str:
+    """Return why a command is refused; the program prints it and ends with status 2."""
+    done = CliRunner().invoke(app, ["session", *arguments])
+    assert isinstance(done.exception, NousmemError), (done.stdout, done.stderr)
+    return str(done.exception)
+
+
+def no_run(*_: object, **__: object) -> None:
+    raise AssertionError("a session was run")
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("opnai:gpt-4o", "the judge 'opnai:gpt-4o' cannot be used: Unknown model"),
+        ("extractive", "the judge 'extractive' cannot be used"),
+        ("openai:gpt-4o-mini", "OPENAI_API_KEY"),
+    ],
+)
+def test_a_judge_that_cannot_be_asked_is_refused_before_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, judge: str, said: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr("nousmem.agent.sessions.run_session", no_run)
+    assert said in refusal(str(folder / "sessions" / "bees.toml"), "--judge", judge)
+
+
+def test_a_judge_without_its_package_is_refused_before_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nousmem.agent.sessions.run_session", no_run)
+    monkeypatch.setitem(sys.modules, "pydantic_evals", None)
+    monkeypatch.setitem(sys.modules, "pydantic_evals.evaluators", None)
+    assert "nousmem[judge]" in refusal(str(folder / "sessions" / "bees.toml"), "--judge", "test")
+
+
+def test_a_judge_with_nothing_to_grade_by_is_refused_before_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nousmem.agent.sessions.run_session", no_run)
+    file = folder / "sessions" / "bees.toml"
+    file.write_text(TEXT.replace('answer = "In the orchard."', ""))
+    assert "no turn has an answer" in refusal(str(file), "--judge", "test")
+
+
+def test_what_is_done_is_kept_when_a_later_session_cannot_be_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nousmem.agent import sessions
+
+    whole = sessions.run_session
+
+    def run_one(session: sessions.Session, **options: object) -> object:
+        if session.name == "later":
+            raise KeyboardInterrupt
+        return whole(session, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("nousmem.agent.sessions.run_session", run_one)
+    (folder / "sessions" / "later.toml").write_text(TEXT)
+    code, _, _ = run(str(folder / "sessions"), "--out", str(folder / "out"))
+    assert code != 0
+    assert {path.name for path in (folder / "out").iterdir()} == {
+        "bees.default.jsonl",
+        "bees.html",
+    }
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nousmem.agent.sessions.run_session", no_run)
+    file = folder / "sessions" / "bees.toml"
+    assert "--out" in refusal(str(file), "--out", str(file))
+    (folder / "sessions" / "index.toml").write_text(TEXT)
+    assert "'index'" in refusal(str(folder / "sessions"), "--out", str(folder / "out"))

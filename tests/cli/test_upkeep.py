@@ -57,7 +57,7 @@ def damage(url: str) -> None:
 
 def test_check(nousmem: Run, url: str) -> None:
     done = nousmem("check", url)
-    assert (done.status, done.out) == (0, f"{url}: no faults\n")
+    assert (done.status, done.out) == (0, f"no faults: {url}\n")
     done = nousmem("check", url, "--json")
     assert (done.status, done.json) == (0, [])
     damage(url)

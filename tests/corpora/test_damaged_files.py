@@ -277,7 +277,7 @@ def test_a_line_cut_off_is_named(place, source: str, name: str):
 
 def test_half_a_parquet_file(tmp_path: Path):
     for name in ("entries", "queries", "qrels"):
-        table = pd.DataFrame({"id": ["q1"], "query_id": ["q1"], "text": ["Zoë"], "doc_id": ["q1"]})
+        table = pd.DataFrame({"query_id": ["q1"], "text": ["Zoë"], "doc_id": ["q1"]})
         table.to_parquet(tmp_path / f"{name}.parquet")
     assert nm.load_corpus("tables", path=tmp_path).entries
     for name in ("entries", "queries", "qrels"):

@@ -81,7 +81,7 @@ def test_a_column_of_dates_that_is_not_read_is_told():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"importance": "0,5"}, "importance must be a number such as 0.5, got '0,5'"),
+        ({"importance": "half"}, "importance must be a number such as 0.5, got 'half'"),
         ({"access_count": "many"}, "access_count must be a whole number, got 'many'"),
         ({"metadata": "[1]"}, r"metadata must be a JSON object, got '\[1\]'"),
         ({"text": 5}, "content must be text, got int"),

@@ -119,7 +119,7 @@ def test_wrong_order_of_the_answer(local, server):
     ("fault", "said"),
     [
         (500, "answered with status 500 for model 'small': fault 500"),
-        (429, "status 429"),
+        (429, "status 429.*limits how much may be asked"),
         (404, "status 404"),
         ("truncated", "something that is not JSON: Expecting"),
         ("hangs up", "only part of one, from the embedding server"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import nousmem as nm
 from nousmem import evaluation as ev
+from nousmem.errors import CorpusError
 from nousmem.evaluation.measures import Measure, parse_measures
 
 SPELLED = ["nDCG@10", "nDCG@3", "nDCG", "R@5", "R@10", "P@5", "RR", "AP", "AP@10", "Success@5"]
@@ -161,3 +162,37 @@ def test_bad_runs_are_refused() -> None:
         ev.evaluate(run.assign(score=float("nan")), qrels, ["AP"])
     with pytest.raises(nm.CorpusError, match="relevance"):
         ev.evaluate(run, qrels.drop(columns="relevance"), ["AP"])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("recall@10", "R@10"), ("ndcg_cut@5", "nDCG@5"), ("hit_rate", "Success@10"), ("MAP", "AP")],
+)
+def test_spellings_of_other_libraries_are_refused_with_ours(theirs: str, ours: str) -> None:
+    with pytest.raises(nm.InvalidParameter, match=f"{ours}$"):
+        ev.Measure.parse(theirs)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"run": {"q": {"a": 0.9}}}, "run must be a data frame.*got a dict"),
+        ({"qrels": [("q", "a", 1)]}, "qrels must be a data frame.*got a list"),
+        ({"score": ["9", "10"]}, "as text, 9 would stand above 10"),
+        ({"relevance": ["1", "0"]}, "relevance of the qrels must be a number"),
+        ({"relevance": [1.0, float("nan")]}, "relevance of the qrels must be a number"),
+        ({"doc_id": ["a", "a"]}, "judge 1 entries twice, such as 'a' for query 'q'"),
+    ],
+)
+def test_tables_that_would_be_misread_are_refused(change: dict, message: str) -> None:
+    run = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [0.9, 0.1]})
+    qrels = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "relevance": [1, 0]})
+    tables = {"run": run, "qrels": qrels}
+    for name, values in change.items():
+        if name in tables:
+            tables[name] = values
+        else:
+            table = "run" if name == "score" else "qrels"
+            tables[table] = tables[table].assign(**{name: values})
+    with pytest.raises((nm.InvalidParameter, CorpusError), match=message):
+        ev.evaluate(tables["run"], tables["qrels"], ["R@5"])

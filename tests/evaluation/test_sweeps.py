@@ -218,14 +218,57 @@ def test_what_is_written_reads_back_and_repeats(corpus: nm.Corpus, tmp_path: Pat
         swept = ev.sweep(
             corpus, store="memory", embedder=EMBEDDER, grid={"rrf_k": [5, 60]}, measures=MEASURES
         )
-        swept.write(tmp_path / name)
-    tables = ["settings.parquet", "settings.csv", "by_category.parquet", "by_category.csv"]
-    for table in tables:
-        assert (tmp_path / "one" / table).read_bytes() == (tmp_path / "two" / table).read_bytes()
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "one/settings.parquet"), swept.frame)
+        files = swept.write(tmp_path / name)
+    for file in files:
+        if file.name != "manifest.json":
+            assert (tmp_path / "one" / file.name).read_bytes() == file.read_bytes()
+    written = pd.read_parquet(tmp_path / "one/settings.parquet")
+    pd.testing.assert_frame_equal(written[swept.frame.columns], swept.frame)
     manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
     assert manifest["corpus"]["fingerprint"] == corpus.fingerprint()
     assert manifest["retrieval"]["embedder"] == EMBEDDER.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("grid", "options"),
+    [
+        ({"rrf_k": np.array([5, 60]), "decay_lambda": (rate for rate in (0.0, 1e-3))}, {}),
+        ({"weights": ev.Simplex(step=0.5)}, {}),
+        ({"rrf_k": ev.Range(5, 60)}, {"search": "sobol", "trials": 4}),
+        ({"rrf_k": ev.Range(5, 60), "w_recency": [0]}, {"search": "optuna", "trials": 4}),
+    ],
+    ids=["arrays", "simplex", "sobol", "optuna"],
+)
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.ConfoundedGridWarning")
+def test_a_sweep_is_written_as_an_experiment_is(
+    corpus: nm.Corpus, tmp_path: Path, grid: dict, options: dict
+) -> None:
+    from nousmem.viz.report import write_report
+
+    swept = ev.sweep(
+        corpus,
+        store="memory",
+        embedder="hashing",
+        grid=grid,
+        scoring=nm.Scoring(w_importance=0.1),
+        **options,
+    )
+    (tmp_path / "mine.txt").write_text("stays")
+    swept.write(tmp_path)
+    result = ev.read_result(tmp_path)
+    (one,) = result.conditions
+    np.testing.assert_array_equal(one.measured.values, swept.values)
+    assert one.measured.settings == swept.settings
+    assert one.excluded == swept.excluded
+    assert result.best() == swept.best("nDCG@10")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ev.FewQueriesWarning)
+        assert ev.compare_results(result, result)["difference"].eq(0).all()
+        assert "<html" in write_report(tmp_path).read_text()
+    # Written again, it takes the place of what is there, and of nothing else.
+    ev.sweep_again(swept, grid={"rrf_k": [1, 2, 3]}).write(tmp_path)
+    assert len(ev.read_result(tmp_path).conditions[0].measured.settings) == 3
+    assert (tmp_path / "mine.txt").exists()
 
 
 def test_as_of_can_be_switched_off(corpus: nm.Corpus) -> None:

@@ -22,6 +22,7 @@ class TestSQLiteInMemory(StoreConformance):
 
 class TestSQLiteFile(StoreConformance):
     persistent = True
+    shared = True
 
     def open_store(self, place):
         return open_store(f"sqlite:{place / 'memories.db'}")
@@ -41,6 +42,7 @@ class TestDuckDBInMemory(StoreConformance):
 
 class TestDuckDBFileBM25(StoreConformance):
     persistent = True
+    shared = True
     random_sequences = 10
 
     def open_store(self, place):

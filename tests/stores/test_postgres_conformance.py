@@ -26,6 +26,7 @@ class PostgresConformance(StoreConformance):
     """Gives each place a schema; one whose place is gone is emptied and given again."""
 
     persistent = True
+    shared = True
     random_sequences = 10
     options: ClassVar[str] = ""
     url: ClassVar[str] = ""

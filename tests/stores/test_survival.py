@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import nousmem as nm
-from nousmem.stores import sqlite_file, sqlite_schema
+from nousmem.stores import file_faults, sqlite_file, sqlite_schema
 from nousmem.stores.sqlite import SQLiteStore
 
 NOW = datetime(2026, 3, 15, tzinfo=UTC)
@@ -200,9 +200,9 @@ def make_foreign(path: Path, kind: str) -> None:
     [
         ("text", "not a database"),
         ("another program's", "another program"),
-        ("duckdb", "not a database"),
+        ("duckdb", "open it as duckdb:"),
         ("newer layout", "upgrade nousmem"),
-        ("folder", "unable to open"),
+        ("folder", "it is a folder"),
         ("truncated", "malformed|damaged"),
     ],
 )
@@ -220,10 +220,79 @@ def test_a_file_that_is_no_store_is_one_clear_error(
         assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-@pytest.mark.parametrize("path", ["/proc/nousmem.db", "/no/such/folder/memories.db"])
-def test_a_place_that_cannot_be_written_is_one_clear_error(path: str) -> None:
-    with pytest.raises(nm.StoreError, match=path):
-        SQLiteStore(path)
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [("/proc/nousmem.db", ""), ("/no/such/folder/memories.db", "no folder /no/such/folder")],
+)
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_place_that_cannot_be_written_is_one_clear_error(kind: str, path: str, why: str) -> None:
+    with pytest.raises(nm.StoreError, match=path) as caught:
+        nm.open_store(f"{kind}:{path}")
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_store_that_may_only_be_read_says_what_to_do(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "shared" / "memories"
+    path.parent.mkdir()
+    with nm.open_store(f"{kind}:{path}") as store:
+        store.put([entry(1)])
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+    monkeypatch.setattr(os, "access", lambda one, _: Path(one) not in (path, path.parent))
+    assert "may only be read" in file_faults.reason(str(path), kind=kind)
+    if os.geteuid() != 0:  # whom no file mode stops
+        with pytest.raises(nm.StoreError, match=r"may only be read.*copy it to a folder"):
+            nm.open_store(f"{kind}:{path}").list()
+    path.parent.chmod(0o755)
+
+
+FULL = """
+    import resource, signal, sys
+    import nousmem as nm
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    store = nm.open_store(sys.argv[1])
+    store.put([nm.Entry("kept", id="kept")])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
+    try:
+        for batch in range(400):
+            store.put([nm.Entry(f"{batch} {n} " + "x" * 500) for n in range(200)])
+    except nm.StoreError as error:
+        print(error)
+    print(len(store.list()) % 200, len(store.search_text("kept")), store.check())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of this kind")
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_disk_that_fills_up_is_named_as_the_cause(tmp_path: Path, kind: str) -> None:
+    ran = run_child(FULL, f"{kind}:{tmp_path / 'full.db'}")
+    error, after = ran.stdout.splitlines()
+    assert "full.db" in error
+    assert "rollback" not in error.lower()
+    assert "full" in error.partition("full.db")[2] or "too large" in error or "I/O" in error
+    assert after == "1 1 []"
+
+
+def test_a_file_of_the_other_kind_is_named(tmp_path: Path) -> None:
+    SQLiteStore(tmp_path / "memories.db").close()
+    with pytest.raises(nm.StoreError, match="open it as sqlite:"):
+        nm.open_store(f"duckdb:{tmp_path / 'memories.db'}")
+
+
+def test_a_damaged_file_says_what_can_be_done(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    with SQLiteStore(path) as store:
+        store.put([entry(n) for n in range(500)])
+    content = bytearray(path.read_bytes())
+    start, end = len(content) // 5, len(content) * 4 // 5
+    content[start:end] = b"\xaa" * (end - start)
+    path.write_bytes(content)
+    with SQLiteStore(path) as store, pytest.raises(nm.StoreError, match="restore a backup"):
+        store.list()
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import broken_contents
 import broken_filters
+import broken_together
 import broken_writes
 from reference_store import ReferenceStore
 
@@ -16,6 +17,7 @@ from nousmem.testing import StoreConformance
 
 class ReferenceSuite(StoreConformance):
     persistent = True
+    shared = True
     store_class = ReferenceStore
 
     def open_store(self, place):
@@ -29,7 +31,7 @@ class TestReferenceStore(ReferenceSuite):
 FAULTS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))
 EVERY_TEST = [name for name in dir(StoreConformance) if name.startswith("test_")]
 
-for module in (broken_contents, broken_filters, broken_writes):
+for module in (broken_contents, broken_filters, broken_together, broken_writes):
     for fault, caught_by in FAULTS.items():
         if hasattr(module, fault):
             meant = {f"test_{test}" for test in caught_by}

@@ -327,9 +327,10 @@ def test_no_text_is_cut_off_or_lies_on_another(name):
     assert_room(ax.figure, found)
 
 
+@pytest.mark.parametrize("size", [(3.5, 3.6), (3.35, 2.9), (6.7, 3.0)])
 @pytest.mark.parametrize("name", PICTURES)
-def test_nor_in_one_column_of_a_journal(name):
-    figure, ax = plt.subplots(figsize=(3.5, 3.6), layout="constrained")
+def test_nor_in_one_column_of_a_journal_or_across_its_page(name, size):
+    figure, ax = plt.subplots(figsize=size, layout="constrained")
     PICTURES[name](ax)
     assert_room(figure, rendered(figure, BytesIO()))
     texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]

@@ -44,6 +44,7 @@ def test_a_share_has_no_leading_zero(value, text):
 
 def test_a_signed_share_carries_its_sign():
     assert [labels.share(v, signed=True) for v in (0.02, -0.02, 0)] == ["+.020", "−.020", ".000"]
+    assert [labels.share(v, signed=True) for v in (1, -1, -1.25)] == ["+1.000", "−1.000", "−1.250"]
 
 
 def test_values_of_a_rate_are_half_lives_and_others_numbers():

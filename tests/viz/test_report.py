@@ -11,6 +11,7 @@ import pytest
 
 from nousmem import evaluation as ev
 from nousmem.viz.report import pictures, write_report
+from nousmem.viz.report.sections import Table
 
 HOSTILE = "</title><script>alert(1)</script><img src=https://example.org/x.png>"
 
@@ -113,3 +114,29 @@ def test_the_same_bytes_twice_and_a_page_without_matplotlib(
     bare = write_report(result_folder, tmp_path / "bare.html").read_text()
     assert "<figure>" not in bare
     assert "The best setting, to take along" in bare
+
+
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.FewQueriesWarning")
+def test_the_page_counts_what_was_tried_and_says_what_changed_nothing(
+    result_folder: Path, tmp_path: Path
+):
+    text = write_report(result_folder, tmp_path / "page.html").read_text()
+    # Six of the grid; the defaults, which are compared with, are none of them.
+    assert "6 settings each and the baseline" in text
+    with_idle = [line for line in text.splitlines() if "Changed nothing here" in line]
+    assert with_idle
+    assert all("w_importance" in line or "half_life_days" in line for line in with_idle)
+
+
+def test_numbers_stand_under_one_another():
+    frame = pd.DataFrame(
+        {
+            "name": ["a", "b"],
+            "share": [0.25, 1.0],
+            "days": [30.0, float("inf")],
+            "queries": [1000, 2],
+        }
+    )
+    table = Table.of("", frame)
+    assert table.numeric == (False, True, True, True)
+    assert table.rows == (("a", "0.2500", "30", "1,000"), ("b", "1.0000", "off", "2"))

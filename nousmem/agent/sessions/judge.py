@@ -7,6 +7,7 @@ turns yourself (`nousmem.viz.session_review`) before believing a difference.
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,13 +18,14 @@ from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
 from nousmem.agent.quoting import quoted
+from nousmem.agent.sessions.models import open_model
 from nousmem.agent.sessions.transcript import Transcript, TurnRecord
-from nousmem.errors import MissingDependency
+from nousmem.errors import requiring
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["JUDGE_PROMPT", "Grade", "judge_question", "judge_transcripts"]
+__all__ = ["JUDGE_PROMPT", "Grade", "judge_question", "judge_transcripts", "open_judge"]
 
 JUDGE_PROMPT: Final = """\
 You grade one reply of an assistant that has a lasting memory of its user. You are given, each as
@@ -47,6 +49,21 @@ class Grade:
     """0, 0.5 or 1."""
     reason: str
     """In one sentence."""
+
+
+def open_judge(model: Model | str) -> Model:
+    """Return the judge, ready to be asked: to be called before the work that it is to grade.
+
+    Args:
+        model: A model of Pydantic AI, or its name.
+
+    Raises:
+        InvalidParameter: Pydantic AI cannot make the model: its name is unknown, or a key or a
+            package is missing.
+        MissingDependency: pydantic-evals is not installed.
+    """
+    _evals()
+    return open_model(model, role="judge", instead="Turns can be rated by hand instead")
 
 
 def judge_question(turn: TurnRecord) -> str:
@@ -75,10 +92,12 @@ def judge_transcripts(
         max_concurrency: Requests at a time.
 
     Raises:
+        InvalidParameter: the judge cannot be made.
         MissingDependency: pydantic-evals is not installed.
     """
     import pandas as pd
 
+    judge = open_judge(model)
     turns = {
         (one.header.session, setting, turn.turn): turn
         for setting, one in transcripts.items()
@@ -87,7 +106,7 @@ def judge_transcripts(
     }
 
     async def grade_all() -> Any:
-        dataset = _dataset(turns, model)
+        dataset = _dataset(turns, judge)
         return await dataset.evaluate(_reply, max_concurrency=max_concurrency, progress=False)
 
     rows: list[dict[str, Any]] = []
@@ -109,15 +128,10 @@ async def _reply(turn: TurnRecord) -> str:  # Pydantic Evals awaits it
 
 
 def _dataset(turns: Mapping[tuple[str, str, str], TurnRecord], model: Model | str) -> Any:
-    try:
-        from pydantic_evals import Case, Dataset
-        from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "pydantic_evals":
-            raise
-        raise MissingDependency(
-            "pydantic-evals", extra="judge", purpose="grading replies with a model"
-        ) from None
+    _evals()
+    from pydantic_evals import Case, Dataset
+    from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
+
     judge = Agent(model, output_type=Grade, instructions=JUDGE_PROMPT)
 
     @dataclass
@@ -130,6 +144,16 @@ def _dataset(turns: Mapping[tuple[str, str, str], TurnRecord], model: Model | st
 
     cases = [Case(name="/".join(key), inputs=turn) for key, turn in turns.items()]
     return Dataset[TurnRecord, str, None](name="replies", cases=cases, evaluators=[AgainstAnswer()])
+
+
+def _evals() -> None:
+    with requiring(
+        "pydantic-evals",
+        extra="judge",
+        purpose="grading replies with a model",
+        modules=["pydantic_evals"],
+    ):
+        importlib.import_module("pydantic_evals")
 
 
 def _row(case: Any) -> dict[str, Any]:

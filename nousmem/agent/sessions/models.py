@@ -13,7 +13,7 @@ from nousmem.agent.sessions.session import Session, SessionTurn
 from nousmem.agent.stand_ins import EXTRACTIVE, SCRIPTED, extractive_model, scripted_model
 from nousmem.errors import InvalidParameter, SessionError
 
-__all__ = ["SessionModel", "open_session_model"]
+__all__ = ["SessionModel", "open_model", "open_session_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,31 @@ def open_session_model(model: Model | str, session: Session) -> SessionModel:
     if model == EXTRACTIVE:
         extractive = extractive_model()
         return SessionModel(EXTRACTIVE, stand_in=True, for_turn=lambda _, __: extractive)
-    try:
-        opened = infer_model(model)
-    except Exception as error:  # each provider raises its own
-        raise InvalidParameter(
-            f"the model {model!r} cannot be used: {str(error).rstrip('.')}. Without a key, "
-            f"{EXTRACTIVE!r} and {SCRIPTED!r} stand in for one"
-        ) from error
+    instead = f"Without a key, {EXTRACTIVE!r} and {SCRIPTED!r} stand in for one"
+    opened = open_model(model, role="model", instead=instead)
     stand_in = isinstance(opened, FunctionModel | TestModel)
     return SessionModel(
         f"{opened.system}:{opened.model_name}", stand_in=stand_in, for_turn=lambda _, __: opened
     )
+
+
+def open_model(model: Model | str, *, role: str, instead: str) -> Model:
+    """Return a model of Pydantic AI.
+
+    Args:
+        model: The model, or its name.
+        role: What a message calls it.
+        instead: What can be done without it, as a sentence.
+
+    Raises:
+        InvalidParameter: it cannot be made.
+    """
+    try:
+        return infer_model(model)
+    except Exception as error:  # each provider raises its own
+        raise InvalidParameter(
+            f"the {role} {model!r} cannot be used: {str(error).rstrip('.')}. {instead}"
+        ) from error
 
 
 def _scripted(session: Session) -> Callable[[SessionTurn, Callable[[str], str]], Model]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from nousmem.entry import parse_instant
-from nousmem.errors import InvalidEntry, SessionError
+from nousmem.errors import InvalidEntry, SessionError, suggestion
 
 __all__ = ["NO_INSTANT", "Faults", "Place"]
 
@@ -82,8 +81,7 @@ class Place:
         """Note every key that is not one of `known`."""
         for key in self.table:
             if key not in known:
-                close = difflib.get_close_matches(key, known, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
+                hint = suggestion(key, known) or "."
                 self.fault(f"unknown key {key!r}{hint} Known: {', '.join(known)}")
 
     def text(self, key: str, *, default: str | None = None, blank: bool = True) -> str:

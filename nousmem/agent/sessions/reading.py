@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import re
 import tomllib
@@ -22,14 +21,22 @@ from nousmem.agent.sessions.session import (
 )
 from nousmem.agent.stand_ins.scripts import ScriptStep, ToolUse
 from nousmem.entry import Entry
-from nousmem.errors import NousmemError, SessionError
+from nousmem.errors import NousmemError, SessionError, suggestion
 
 __all__ = ["parse_session", "read_session", "read_sessions"]
 
 # Transcripts and pages are named after it.
 _FILE_NAME: Final = re.compile(r"\w[\w .-]*")
 
-TOOLS: Final = ("remember", "recall", "forget")
+TOOLS: Final = {
+    "remember": ("content", "type", "importance", "evergreen", "metadata"),
+    "recall": ("query", "type", "limit"),
+    "forget": ("id",),
+}
+"""The arguments of each tool; the first one it needs."""
+OPERATIONS: Final = {"remember": "content", "update": "id", "forget": "id"}
+"""What a reflection may do, and the key each needs."""
+OPERATION_KEYS: Final = ("action", "id", "content", "type", "importance")
 
 _TURN_KEYS: Final = (
     "id",
@@ -113,6 +120,7 @@ def parse_session(text: str, *, source: str = "session", name: str = "session") 
     Raises:
         SessionError: as for `read_session`.
     """
+    text = text.removeprefix("\ufeff")
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -130,9 +138,8 @@ def _session(table: Mapping[str, Any], faults: Faults, *, name: str) -> Session:
     )
     agents = {one.id: one for one in map(_agent, top.tables("agents"))}
     users = {one.id: one for one in map(_user, top.tables("users"))}
-    for kind, found in (("agents", agents), ("users", users)):
-        if not found:
-            faults.add(f"at least one [[{kind}]] with an id is needed")
+    _check_ids(top, "agents")
+    _check_ids(top, "users")
     memories: dict[str, Entry] = {}
     for place in top.tables("memories"):
         entry = _memory(place, agents, users)
@@ -144,6 +151,39 @@ def _session(table: Mapping[str, Any], faults: Faults, *, name: str) -> Session:
     names = [*memories, *facts]
     # A memory that has a fault of its own is still one that may be named.
     names += [str(place.table.get("id")) for place in top.tables("memories")]
+    turns = _turns(top, agents, users, memories, names)
+    own_name = top.text("name", default=name, blank=False)
+    if own_name and not _FILE_NAME.fullmatch(own_name):
+        faults.add(f"name must be letters, digits, spaces, dots and dashes, got {own_name!r}")
+    return Session(
+        name=own_name,
+        about=top.text("about", default=""),
+        agents=agents,
+        users=users,
+        memories=memories,
+        facts=facts,
+        turns=turns,
+        options=_options(top),
+    )
+
+
+def _check_ids(top: Place, key: str) -> None:
+    places = top.tables(key)
+    given = [str(place.table.get("id")) for place in places]
+    for at, place in enumerate(places):
+        if given[at] in given[:at]:
+            place.fault(f"the id {given[at]!r} is taken by another of the {key}")
+    if not places:
+        top.faults.add(f"at least one [[{key}]] with an id is needed")
+
+
+def _turns(
+    top: Place,
+    agents: Mapping[str, SessionAgent],
+    users: Collection[str],
+    memories: Mapping[str, Entry],
+    names: Collection[str],
+) -> tuple[SessionTurn, ...]:
     turns: list[SessionTurn] = []
     for number, place in enumerate(top.tables("turns"), 1):
         turn = _turn(place, number, agents, users, names)
@@ -153,22 +193,20 @@ def _session(table: Mapping[str, Any], faults: Faults, *, name: str) -> Session:
             place.fault(f"at {turn.at:%Y-%m-%d %H:%M} is before the turn above it")
         if any(turn.id == other.id for other in turns):
             place.fault(f"the id {turn.id!r} is taken by another turn")
+        for wanted in turn.expects:
+            made = memories[wanted].created_at if wanted in memories else turn.at
+            if made > turn.at:
+                place.fault(
+                    f"expects: {wanted!r} is not there yet: it is made at {made:%Y-%m-%d %H:%M}"
+                )
+        if agents[turn.agent_id].search_scope == "session" and turn.conversation is None:
+            place.fault(
+                f"conversation is missing: the agent {turn.agent_id!r} has search_scope 'session'"
+            )
         turns.append(turn)
     if not top.tables("turns"):
-        faults.add("at least one [[turns]] is needed")
-    own_name = top.text("name", default=name, blank=False)
-    if not _FILE_NAME.fullmatch(own_name):
-        faults.add(f"name must be letters, digits, spaces, dots and dashes, got {own_name!r}")
-    return Session(
-        name=own_name,
-        about=top.text("about", default=""),
-        agents=agents,
-        users=users,
-        memories=memories,
-        facts=facts,
-        turns=tuple(turns),
-        options=_options(top),
-    )
+        top.faults.add("at least one [[turns]] is needed")
+    return tuple(turns)
 
 
 def _agent(place: Place) -> SessionAgent:
@@ -220,7 +258,7 @@ def _facts(top: Place, memories: Collection[str]) -> dict[str, Fact]:
     for name, place in top.named_tables("facts"):
         place.known_keys(("says",))
         says = place.texts("says")
-        if not says:
+        if says == () and place.table.get("says", []) == []:
             place.fault("says must be a list of the words that a memory needs to say it")
         if name in memories:
             place.fault(f"the name {name!r} is taken by a memory")
@@ -237,10 +275,15 @@ def _turn(
 ) -> SessionTurn | None:
     place.known_keys(_TURN_KEYS)
     before = place.faults.count
+    named: list[str] = []
     for key in ("expects", "forbids"):
         for wanted in place.texts(key):
+            if wanted in named:
+                place.fault(f"{key}: {wanted!r} is named twice in expects and forbids")
+            named.append(wanted)
             if wanted not in names:
-                place.fault(f"{key}: {wanted!r} is no memory and no fact{_close(wanted, names)}")
+                hint = suggestion(wanted, names)
+                place.fault(f"{key}: {wanted!r} is no memory and no fact{hint}")
     turn = SessionTurn(
         id=place.text("id", default=f"t{number}", blank=False),
         at=place.instant("at"),
@@ -252,7 +295,7 @@ def _turn(
         forbids=place.texts("forbids"),
         answer=place.text("answer", default=""),
         script=tuple(_step(step, names) for step in place.tables("model")),
-        operations=tuple(one.table for one in place.tables("operations")),
+        operations=tuple(_operation(one) for one in place.tables("operations")),
     )
     if turn.script and not turn.script[-1].reply:
         place.fault("model: the last step must have a reply")
@@ -264,20 +307,35 @@ def _step(place: Place, names: Collection[str]) -> ScriptStep:
     calls: list[ToolUse] = []
     for one in place.tables("calls"):
         one.known_keys(("tool", "args"))
-        tool = one.choice("tool", TOOLS, default="")
+        tool = one.choice("tool", tuple(TOOLS), default="")
         given: object = one.table.get("args", {})
         if not isinstance(given, dict):
             one.fault(f"args must be a table, got {given!r}")
             continue
         args = cast("dict[str, Any]", given)
+        if tool:
+            inside = Place(args, one.faults, one.path)
+            inside.known_keys(TOOLS[tool])
+            inside.text(TOOLS[tool][0], blank=False)
         wanted = str(args.get("id", ""))
-        if tool == "forget" and wanted not in names:
-            one.fault(f"forget: {wanted!r} is no memory and no fact{_close(wanted, names)}")
+        if tool == "forget" and wanted and wanted not in names:
+            one.fault(f"forget: {wanted!r} is no memory and no fact{suggestion(wanted, names)}")
         calls.append(ToolUse(tool, args))
     reply = place.text("reply", default="")
     if bool(reply) == bool(place.table.get("calls")):
         place.fault("a step of the model has either a reply or calls")
     return ScriptStep(reply, tuple(calls))
+
+
+def _operation(place: Place) -> Mapping[str, Any]:
+    place.known_keys(OPERATION_KEYS)
+    if "action" not in place.table:
+        place.fault("action is missing")
+        return place.table
+    action = place.choice("action", tuple(OPERATIONS), default="")
+    if action:
+        place.text(OPERATIONS[action], blank=False)
+    return place.table
 
 
 def _one_of(place: Place, key: str, known: Collection[str]) -> str | None:
@@ -287,9 +345,10 @@ def _one_of(place: Place, key: str, known: Collection[str]) -> str | None:
     if key not in place.table:
         place.fault(f"{key} is missing, and there is not exactly one to choose")
         return None
+    before = place.faults.count
     value = place.text(key)
-    if value not in known:
-        place.fault(f"{key}: {value!r} is not among the {key}s{_close(value, known)}")
+    if place.faults.count == before and value not in known:
+        place.fault(f"{key}: {value!r} is not among the {key}s{suggestion(value, known)}")
     return value
 
 
@@ -309,8 +368,3 @@ def _options(top: Place) -> dict[str, Any]:
     except NousmemError as error:
         place.fault(str(error))
     return known
-
-
-def _close(name: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -328,4 +328,5 @@ def _reflection(reflection: Reflection) -> dict[str, Any]:
         ],
         "problem": reflection.problem,
         "error": reflection.error,
+        "tokens": {"input": reflection.input_tokens, "output": reflection.output_tokens},
     }

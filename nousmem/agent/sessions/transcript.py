@@ -224,7 +224,9 @@ def write_transcript(transcript: Transcript, path: str | Path) -> None:
     file = Path(path)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        # Half a character, which a model may say, is written as the JSON escape that it is.
+        text = "".join(f"{line}\n" for line in lines)
+        file.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise SessionError(f"cannot write {file}: {error.strerror or error}") from error
 

@@ -4,9 +4,14 @@ Each is named as a stand-in wherever it appears. They take part in the whole loo
 put before them, they call tools, and they are asked to reflect.
 """
 
-from nousmem.agent.stand_ins.extractive import EXTRACTIVE, extractive_model
-from nousmem.agent.stand_ins.scripted import SCRIPTED, scripted_model
-from nousmem.agent.stand_ins.scripts import ScriptStep, ToolUse
+from nousmem.errors import requiring
+
+with requiring(
+    "pydantic-ai-slim", extra="agent", purpose="running an agent", modules=["pydantic_ai"]
+):
+    from nousmem.agent.stand_ins.extractive import EXTRACTIVE, extractive_model
+    from nousmem.agent.stand_ins.scripted import SCRIPTED, scripted_model
+    from nousmem.agent.stand_ins.scripts import ScriptStep, ToolUse
 
 __all__ = [
     "EXTRACTIVE",

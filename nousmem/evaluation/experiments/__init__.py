@@ -18,7 +18,8 @@ from nousmem.evaluation.experiments.gating import (
     write_baseline,
 )
 from nousmem.evaluation.experiments.results import ExperimentResult
-from nousmem.evaluation.experiments.running import Backend, run_experiment
+from nousmem.evaluation.experiments.running import Backend, run_experiment, versions
+from nousmem.evaluation.experiments.sweeping import swept_experiment
 
 __all__ = [
     "Backend",
@@ -36,5 +37,7 @@ __all__ = [
     "read_experiment",
     "read_result",
     "run_experiment",
+    "swept_experiment",
+    "versions",
     "write_baseline",
 ]

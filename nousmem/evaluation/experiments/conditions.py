@@ -150,8 +150,9 @@ class Settings:
 
     def key(self, condition: Condition, corpus_fingerprint: str) -> str:
         """Return what a stored result must have been made from to stand for this condition."""
+        # Where the corpus lies does not matter; what is in it does.
         parts = [
-            asdict(condition),
+            asdict(replace(condition, corpus=replace(condition.corpus, path=None))),
             [scoring.to_dict() for scoring in self.scorings],
             self.baseline,
             [str(measure) for measure in self.measures],

@@ -20,16 +20,17 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from nousmem.corpora.files import PathLike
-from nousmem.errors import ExperimentError, InvalidParameter, NousmemError
+from nousmem.errors import ExperimentError, InvalidParameter, MissingDependency, NousmemError
+from nousmem.evaluation.experiments.checking import check_conditions, check_retrieval
 from nousmem.evaluation.experiments.conditions import (
     Condition,
     CorpusChoice,
     RetrievalChoice,
     Settings,
 )
-from nousmem.evaluation.grids import GridValues
+from nousmem.evaluation.grids import GridValues, kept_grid
 from nousmem.evaluation.measures import Measure, parse_measures
-from nousmem.evaluation.ranges import Range, Simplex
+from nousmem.evaluation.ranges import WEIGHTS, Range, Simplex
 from nousmem.evaluation.searches import SearchMethod, plan_search
 from nousmem.scoring import Scoring
 
@@ -210,8 +211,10 @@ class _Reader:
             for corpus, retrieval in itertools.product(self._corpora(), self._retrievals())
         )
         scoring, baseline = self._scoring("scoring"), self._scoring("baseline")
-        measures = self._measures(self.document.get("measures", list(_MEASURES)))
-        tune = self._measures([self.document.get("tune", str(measures[0]) if measures else "")])
+        measures = self._measures("measures", self.document.get("measures", list(_MEASURES)))
+        tune = measures[:1]
+        if "tune" in self.document:
+            tune = self._measures("tune", [self.document["tune"]])
         if tune and measures and tune[0] not in measures:
             self.faults.append(f"tune = {str(tune[0])!r} is none of the measures")
         folds = self._whole("folds", default=5, least=2)
@@ -222,6 +225,12 @@ class _Reader:
         search = self._table("search")
         self._known("search", search, ("method", "trials"))
         grid = self._grid()
+        fixed_and_varied = sorted(_fixed(self._table("scoring")) & _fixed(self._table("grid")))
+        if fixed_and_varied:
+            self.faults.append(
+                f"{', '.join(fixed_and_varied)}: fixed in [scoring] and varied in [grid]; say it "
+                "in one of them"
+            )
         if self.faults or not tune:
             return None
         experiment = Experiment(
@@ -241,6 +250,12 @@ class _Reader:
             experiment.settings()
         except (NousmemError, TypeError) as error:
             self.faults.append(f"grid: {error}")
+        try:
+            check_conditions(conditions)
+        except ExperimentError as error:
+            self.faults.append(str(error))
+        except MissingDependency:
+            pass
         return experiment
 
     def _corpora(self) -> list[CorpusChoice]:
@@ -295,10 +310,20 @@ class _Reader:
                 )
             else:
                 lists[name] = [_retrieval_value(name, one) for one in values]
-        return [
+        choices = [
             RetrievalChoice(**dict(zip(lists, values, strict=True)))
             for values in itertools.product(*lists.values())
         ]
+        found: dict[str, None] = {}
+        for choice in choices:
+            try:
+                check_retrieval(choice)
+            except MissingDependency:
+                continue  # whoever runs it needs it, not whoever reads it
+            except NousmemError as error:
+                found[f"retrieval: {error}"] = None
+        self.faults += found
+        return choices
 
     def _grid(self) -> dict[str, GridValues]:
         try:
@@ -314,11 +339,11 @@ class _Reader:
             self.faults.append(f"{name}: {error}")
             return Scoring()
 
-    def _measures(self, names: Any) -> list[Measure]:
+    def _measures(self, key: str, names: Any) -> list[Measure]:
         try:
             return parse_measures(names)
         except NousmemError as error:
-            self.faults.append(f"measures: {error}")
+            self.faults.append(f"{key}: {error}")
             return []
 
     def _whole(self, name: str, *, default: int, least: int) -> int:
@@ -343,6 +368,12 @@ class _Reader:
             )
 
 
+def _fixed(table: Mapping[str, Any]) -> set[str]:
+    """Return the parameters that a table says something of; a half-life is the rate of decay."""
+    names = {"decay_lambda" if name == "half_life_days" else name for name in table}
+    return names | set(WEIGHTS) if "weights" in names else names
+
+
 def _retrieval_value(name: str, value: Any) -> Any:
     if name == "legs":
         return None if value == "all" else tuple(leg.strip() for leg in value.split(","))
@@ -350,7 +381,9 @@ def _retrieval_value(name: str, value: Any) -> Any:
 
 
 def _as_document(values: Any) -> Any:
-    return asdict(values) if isinstance(values, Range | Simplex) else list(values)
+    if isinstance(values, Range | Simplex):
+        return asdict(values)
+    return kept_grid({"": values})[""]
 
 
 def _grid_values(name: str, values: Any) -> GridValues:

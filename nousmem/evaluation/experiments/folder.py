@@ -11,6 +11,7 @@
       values.parquet          one setting and query a row: setting, query_id, one column a measure
       condition.json          key (what it was made from), corpus, embedder, excluded
       best.toml               the best setting, as `Scoring.to_toml` writes it
+    best.toml                 where there is one condition: its best setting
     manifest.json             versions, commit, seconds: what varies from run to run
 
 Equal experiments on equal data write equal bytes, but for the manifest.
@@ -19,15 +20,18 @@ Equal experiments on equal data write equal bytes, but for the manifest.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from nousmem.errors import ExperimentError
+from nousmem.errors import ExperimentError, NousmemError
 from nousmem.evaluation.experiments.conditions import Condition, MeasuredCondition
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.experiments.results import ExperimentResult
@@ -43,7 +47,9 @@ __all__ = ["ResultFolder", "read_result"]
 
 _EXPERIMENT: Final = "experiment.json"
 _MANIFEST: Final = "manifest.json"
+_BEST: Final = "best.toml"
 _CONDITION: Final = "condition.json"
+_CONDITIONS: Final = "conditions"
 
 
 class ResultFolder:
@@ -64,22 +70,61 @@ class ResultFolder:
         Raises:
             ExperimentError: the folder holds the result of another experiment, or something else.
         """
-        file, document = self.path / _EXPERIMENT, _json(self._experiment.to_document())
+        file, document = self.path / _EXPERIMENT, self._experiment.to_document()
         if self.path.exists() and any(self.path.iterdir()):
             if not file.exists():
                 raise ExperimentError(f"{self.path} holds no result: give an empty folder")
-            if file.read_text(encoding="utf-8") != document:
+            changed = _changed(_asked(file), json.loads(_json(document)))
+            if changed:
                 raise ExperimentError(
-                    f"{self.path} holds the result of another experiment: give another folder, or "
-                    "remove it"
+                    f"{self.path} holds the result of another experiment (it differs in "
+                    f"{', '.join(changed)}): give another folder, or remove it"
                 )
         self.path.mkdir(parents=True, exist_ok=True)
-        file.write_text(document, encoding="utf-8")
+        _write_text(file, _json(document))
 
-    def has(self, at: int, key: str) -> bool:
-        """Return whether a condition is there, made from what `key` stands for."""
+    def begin_anew(self) -> None:
+        """Say what is asked, in place of a result that is there; other files stay."""
+        shutil.rmtree(self.path / _CONDITIONS, ignore_errors=True)
+        self.path.mkdir(parents=True, exist_ok=True)
+        _write_text(self.path / _EXPERIMENT, _json(self._experiment.to_document()))
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Keep other processes from writing the folder, until the block ends or the process does.
+
+        Where the system has no such locks, nothing is kept.
+
+        Raises:
+            ExperimentError: another process holds it.
+        """
+        if importlib.util.find_spec("fcntl") is None:
+            yield
+            return
+        locks: Any = importlib.import_module("fcntl")
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # a file system without locks
+                try:
+                    locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
+                except BlockingIOError:
+                    raise ExperimentError(
+                        f"another process is writing {self.path}: wait for it, or give another "
+                        "folder"
+                    ) from None
+            yield
+        finally:
+            os.close(handle)
+
+    def taken_up(self, at: int, key: str, condition: Condition) -> MeasuredCondition | None:
+        """Return a condition that is there, whole, and made from what `key` stands for."""
         file = self._place(at) / _CONDITION
-        return file.exists() and json.loads(file.read_text(encoding="utf-8"))["key"] == key
+        try:
+            if json.loads(file.read_text(encoding="utf-8"))["key"] != key:
+                return None
+            return self.read_condition(at, condition)
+        except (OSError, KeyError, TypeError, ValueError, NousmemError):
+            return None
 
     def write_condition(self, at: int, key: str, one: MeasuredCondition) -> None:
         """Write a condition: wholly, or not at all."""
@@ -90,7 +135,7 @@ class ResultFolder:
         _write(place / "scorings.parquet", _scorings_table(one.measured))
         _write(place / "queries.parquet", _queries_table(one.measured))
         _write(place / "values.parquet", _values_table(one.measured))
-        (place / "best.toml").write_text(one.measured.best(self._experiment.tune).to_toml())
+        _write_text(place / _BEST, one.measured.best(self._experiment.tune).to_toml())
         facts = {
             "key": key,
             "corpus": dict(one.corpus),
@@ -100,7 +145,7 @@ class ResultFolder:
             "baseline": one.measured.baseline,
             "measures": [str(measure) for measure in one.measured.measures],
         }
-        (place / _CONDITION).write_text(_json(facts), encoding="utf-8")
+        _write_text(place / _CONDITION, _json(facts))
         shutil.rmtree(final, ignore_errors=True)
         place.rename(final)
 
@@ -147,12 +192,15 @@ class ResultFolder:
             if name != "by_category":
                 written.append(self.path / f"{name}.csv")
                 table.to_csv(written[-1], index=False, lineterminator="\n")
+        if len(result.conditions) == 1:
+            written.append(self.path / _BEST)
+            _write_text(written[-1], result.best().to_toml())
         written.append(self.path / _MANIFEST)
-        written[-1].write_text(_json(manifest), encoding="utf-8")
+        _write_text(written[-1], _json(manifest))
         return written
 
     def _place(self, at: int) -> Path:
-        return self.path / "conditions" / f"{at:03d}"
+        return self.path / _CONDITIONS / f"{at:03d}"
 
 
 def read_result(path: str | Path) -> ExperimentResult:
@@ -165,8 +213,7 @@ def read_result(path: str | Path) -> ExperimentResult:
     file = folder / _EXPERIMENT
     if not file.exists():
         raise ExperimentError(
-            f"{folder} is no result folder: it has no {_EXPERIMENT}, as `nousmem sweep FILE.toml` "
-            "writes it"
+            f"{folder} is no result folder: it has no {_EXPERIMENT}, as `nousmem sweep` writes it"
         )
     try:
         experiment = Experiment.from_document(json.loads(file.read_text(encoding="utf-8")))
@@ -174,7 +221,7 @@ def read_result(path: str | Path) -> ExperimentResult:
         missing = [
             at
             for at in range(len(experiment.conditions))
-            if not (folder / "conditions" / f"{at:03d}" / _CONDITION).exists()
+            if not (folder / _CONDITIONS / f"{at:03d}" / _CONDITION).exists()
         ]
         if missing:
             raise ExperimentError(
@@ -196,6 +243,51 @@ def read_result(path: str | Path) -> ExperimentResult:
 
 def _json(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, default=str) + "\n"
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Write a file wholly, or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    part.replace(path)
+
+
+def _asked(file: Path) -> dict[str, Any]:
+    try:
+        asked: object = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        asked = None
+    if not isinstance(asked, dict):
+        raise ExperimentError(
+            f"{file} is damaged, so what lies beside it cannot be taken up: remove {file.parent}, "
+            "or give another folder"
+        )
+    return cast("dict[str, Any]", asked)
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the keys in which two experiments differ.
+
+    Where a corpus lies is none: the path depends on where one stands, and its fingerprint is
+    compared for each condition.
+    """
+    one, other = (_without_paths(document) for document in (before, now))
+    return sorted(key for key in {**one, **other} if one.get(key) != other.get(key))
+
+
+def _without_paths(document: Mapping[str, Any]) -> dict[str, Any]:
+    kept = dict(document)
+    conditions: object = kept.get("conditions")
+    if isinstance(conditions, list):
+        kept["conditions"] = [
+            {**one, "corpus": {**one["corpus"], "path": _last_part(one["corpus"].get("path"))}}
+            for one in cast("list[dict[str, Any]]", conditions)
+        ]
+    return kept
+
+
+def _last_part(path: str | None) -> str | None:
+    return None if path is None else Path(path).name
 
 
 def _write(path: Path, table: pa.Table) -> None:

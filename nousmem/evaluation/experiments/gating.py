@@ -2,6 +2,10 @@
 
 A baseline keeps every query's measures, so that the comparison is paired and says which queries
 moved. It is JSON, small, and meant to be committed.
+
+The intervals hold for all verdicts together: with a dozen of them at 95 % each, a change that moves
+queries up and down by chance alone would be called a fall one time in seven. Single queries are
+drawn, not users: what is asked is whether these queries are answered as well as before.
 """
 
 from __future__ import annotations
@@ -16,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nousmem.errors import ExperimentError, InvalidParameter
-from nousmem.evaluation.comparison import paired_interval
 from nousmem.evaluation.experiments.conditions import MeasuredCondition
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.experiments.results import ExperimentResult
+from nousmem.evaluation.resampling import paired_interval
 from nousmem.scoring import Floats
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ __all__ = ["Gate", "check_gate", "check_gateable", "write_baseline"]
 
 HELD, ROSE, FELL = "held", "rose", "fell"
 _DECIMALS: Final = 6
+_ERROR: Final = 0.05  # of all verdicts together
 _LEAST_MOVE: Final = 1e-5  # what is smaller is the rounding of the file
 
 
@@ -38,14 +43,16 @@ class Gate:
 
     verdicts: pd.DataFrame
     """One condition and measure a row. Columns: condition (its name); measure; baseline, mean;
-    difference, low, high (its 95 % interval, paired over queries); n_queries; better, worse
-    (queries that moved); verdict: fell (the whole interval lies below -tolerance), rose (above
-    tolerance), held."""
+    difference, low, high (its interval, paired over queries; 95 % for all rows together);
+    n_queries; better, worse (queries that moved); verdict: fell (the whole interval lies below
+    -tolerance), rose (above tolerance), held. A measure that exists for no query of a condition
+    has no row."""
     moved: pd.DataFrame
     """One condition, measure and query that moved a row, the largest falls first. Columns:
     condition, measure, query_id, text, before, after, change."""
     lost: tuple[str, ...]
-    """Queries of the baseline that are not measured any more, with their condition."""
+    """Queries of the baseline that are not measured any more, with their condition; where only a
+    measure is gone, such as Fresh of a query that has lost its marks, with that too."""
     new: tuple[str, ...]
     """Queries that the baseline does not have."""
 
@@ -82,7 +89,7 @@ def write_baseline(result: ExperimentResult, path: str | Path) -> None:
                 "embedder": one.embedder,
                 "queries": {
                     query_id: [None if np.isnan(one) else round(one, _DECIMALS) for one in row]
-                    for query_id, row in _by_query(one).items()
+                    for query_id, row in _by_query(result, one).items()
                 },
             }
             for name, one in zip(result.names, result.conditions, strict=True)
@@ -122,77 +129,105 @@ def check_gate(
             f"{', '.join(document['measures'])}, the experiment has {', '.join(result.names)} and "
             f"{', '.join(measures)}: make the baseline again"
         )
-    verdicts: list[dict[str, Any]] = []
-    moved: list[dict[str, Any]] = []
+    compared: list[_Compared] = []
     lost: list[str] = []
     new: list[str] = []
     for name, one in zip(result.names, result.conditions, strict=True):
         before: Mapping[str, list[float | None]] = document["conditions"][name]["queries"]
-        after = _by_query(one)
+        after = _by_query(result, one)
         lost += [f"{name}: {query_id}" for query_id in before if query_id not in after]
         new += [f"{name}: {query_id}" for query_id in after if query_id not in before]
         shared = sorted(set(before) & set(after))
-        if not shared:
-            continue
-        known = {query.query_id: query for query in one.measured.queries}
-        groups = [known[query_id].group for query_id in shared]
-        old = np.array([before[query_id] for query_id in shared], dtype=np.float64).T
-        own = np.array([after[query_id] for query_id in shared], dtype=np.float64).T
-        for measure, was, now in zip(measures, old, own, strict=True):
-            exists = np.flatnonzero(~np.isnan(was) & ~np.isnan(now)).tolist()
-            verdicts.append(
-                {
-                    "condition": name,
-                    "measure": measure,
-                    **_verdict(
-                        now[exists],
-                        was[exists],
-                        groups=[groups[at] for at in exists],
-                        tolerance=tolerance,
-                        seed=seed,
-                    ),
-                }
-            )
-            moved += [
-                {
-                    "condition": name,
-                    "measure": measure,
-                    "query_id": shared[at],
-                    "text": known[shared[at]].text,
-                    "before": float(was[at]),
-                    "after": float(now[at]),
-                    "change": float(now[at] - was[at]),
-                }
-                for at in exists
-                if abs(now[at] - was[at]) > _LEAST_MOVE
-            ]
-    moved.sort(key=lambda row: (row["change"], row["condition"], row["measure"], row["query_id"]))
-    return Gate(pd.DataFrame(verdicts), pd.DataFrame(moved), tuple(lost), tuple(new))
-
-
-def _verdict(
-    now: Floats, was: Floats, *, groups: list[str], tolerance: float, seed: int
-) -> dict[str, Any]:
-    now = np.where(np.abs(now - was) > _LEAST_MOVE, now, was)
-    resampled = groups if 10 <= len(set(groups)) < len(groups) else None
-    interval = paired_interval(now, was, groups=resampled, seed=seed)
-    change = now - was
-    verdict = FELL if interval.high < -tolerance else ROSE if interval.low > tolerance else HELD
-    return {
-        "baseline": float(was.mean()),
-        "mean": float(now.mean()),
-        "difference": interval.difference,
-        "low": interval.low,
-        "high": interval.high,
-        "n_queries": len(now),
-        "better": int((change > 0).sum()),
-        "worse": int((change < 0).sum()),
-        "verdict": verdict,
+        old = np.array([before[query_id] for query_id in shared], dtype=np.float64)
+        own = np.array([after[query_id] for query_id in shared], dtype=np.float64)
+        for at, measure in enumerate(measures if shared else ()):
+            was, now = old[:, at], own[:, at]
+            gone = np.flatnonzero(~np.isnan(was) & np.isnan(now)).tolist()
+            lost += [f"{name}: {shared[place]}: {measure}" for place in gone]
+            known: list[int] = np.flatnonzero(~np.isnan(was) & ~np.isnan(now)).tolist()
+            if known:
+                ids = tuple(shared[place] for place in known)
+                compared.append(_Compared(name, measure, ids, was[known], now[known]))
+    # Bonferroni: the verdicts are read together, as one.
+    confidence = 1 - _ERROR / max(1, len(compared))
+    verdicts = [
+        one.verdict(tolerance=tolerance, confidence=confidence, seed=seed) for one in compared
+    ]
+    texts = {
+        query.query_id: query.text for one in result.conditions for query in one.measured.queries
     }
+    moved = [row for one in compared for row in one.moved(texts)]
+    moved.sort(key=lambda row: (row["change"], row["condition"], row["measure"], row["query_id"]))
+    return Gate(
+        pd.DataFrame(verdicts, columns=_VERDICT_COLUMNS),
+        pd.DataFrame(moved, columns=_MOVED_COLUMNS),
+        tuple(lost),
+        tuple(new),
+    )
 
 
-def _by_query(one: MeasuredCondition) -> dict[str, list[float]]:
-    rows = one.measured.measures_under(0).T
+@dataclass(frozen=True, slots=True, eq=False)
+class _Compared:
+    """One measure of the queries of a condition, then and now."""
+
+    condition: str
+    measure: str
+    query_ids: tuple[str, ...]
+    was: Floats
+    now: Floats
+
+    def verdict(self, *, tolerance: float, confidence: float, seed: int) -> dict[str, Any]:
+        now = np.where(np.abs(self.now - self.was) > _LEAST_MOVE, self.now, self.was)
+        interval = paired_interval(now, self.was, confidence=confidence, seed=seed)
+        change = now - self.was
+        fell, rose = interval.high < -tolerance, interval.low > tolerance
+        return {
+            "condition": self.condition,
+            "measure": self.measure,
+            "baseline": float(self.was.mean()),
+            "mean": float(now.mean()),
+            "difference": interval.difference,
+            "low": interval.low,
+            "high": interval.high,
+            "n_queries": len(now),
+            "better": int((change > 0).sum()),
+            "worse": int((change < 0).sum()),
+            "verdict": FELL if fell else ROSE if rose else HELD,
+        }
+
+    def moved(self, texts: Mapping[str, str]) -> list[dict[str, Any]]:
+        return [
+            {
+                "condition": self.condition,
+                "measure": self.measure,
+                "query_id": query_id,
+                "text": texts[query_id],
+                "before": was,
+                "after": now,
+                "change": now - was,
+            }
+            for query_id, was, now in zip(
+                self.query_ids, self.was.tolist(), self.now.tolist(), strict=True
+            )
+            if abs(now - was) > _LEAST_MOVE
+        ]
+
+
+_VERDICT_COLUMNS: Final = [
+    "condition", "measure", "baseline", "mean", "difference", "low", "high", "n_queries",
+    "better", "worse", "verdict",
+]  # fmt: skip
+_MOVED_COLUMNS: Final = [
+    "condition", "measure", "query_id", "text", "before", "after", "change",
+]  # fmt: skip
+
+
+def _by_query(result: ExperimentResult, one: MeasuredCondition) -> dict[str, list[float]]:
+    """Return the measures of the experiment, by query; NaN where a condition has not all."""
+    known = dict(zip(one.measured.measures, one.measured.measures_under(0), strict=True))
+    nowhere = np.full(len(one.measured.queries), np.nan)
+    columns = [known.get(measure, nowhere) for measure in result.experiment.measures]
+    rows = np.stack(columns, axis=1)
     return {
         query.query_id: row.tolist() for query, row in zip(one.measured.queries, rows, strict=True)
     }

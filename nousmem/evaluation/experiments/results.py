@@ -16,6 +16,7 @@ from nousmem.evaluation.experiments.conditions import (
 )
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.measured import MeasuredQuery, MeasuredSettings
+from nousmem.evaluation.measures import query_means
 from nousmem.evaluation.validation import CrossValidation, cross_validate
 from nousmem.scoring import Floats, Scoring
 
@@ -42,6 +43,13 @@ class ExperimentResult:
         return condition_names(self.experiment.conditions)
 
     @property
+    def n_tried(self) -> int:
+        """Settings of the grid or search; after them the baseline may stand."""
+        if self.experiment.search == "optuna":  # a sweep's, which begins with its baseline
+            return len(self.conditions[0].measured.settings)
+        return self.experiment.settings().n_tried
+
+    @property
     def frame(self) -> pd.DataFrame:
         """One condition and setting a row.
 
@@ -65,17 +73,19 @@ class ExperimentResult:
         Columns: condition; name; measure (the one tuned); mean (on unseen folds); baseline_mean;
         difference, low, high (95 %); p_value; tuned_on_all (what the best setting reads on the
         queries it was chosen on); optimism (tuned_on_all - mean); n_queries; folds; n_chosen (how
-        many different settings the folds chose: 1 is a stable choice).
+        many different settings the folds chose: 1 is a stable choice). Where a single query was
+        measured, folds and n_chosen are 0 and what would be judged is NaN.
         """
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
         for at, name in enumerate(self.names):
-            judged = self.cross_validated(at)
-            rows.append({"condition": at, "name": name, **_tuned_row(judged)})
+            row = _tuned_row(self.cross_validated(at)) if self.judgeable(at) else self._untold(at)
+            rows.append({"condition": at, "name": name, **row})
         for corpus, members in self._sharing_queries().items():
-            row = _tuned_row(self._chosen_among(members))
-            rows.append({"condition": -1, "name": f"{corpus}, the best condition", **row})
+            if self.judgeable(members[0]):
+                row = _tuned_row(self._chosen_among(members))
+                rows.append({"condition": -1, "name": f"{corpus}, the best condition", **row})
         return pd.DataFrame(rows)
 
     @property
@@ -145,6 +155,10 @@ class ExperimentResult:
             self.experiment.tune, folds=self._folds(measured), seed=self.experiment.seed
         )
 
+    def judgeable(self, condition: int) -> bool:
+        """Return whether there are two groups of queries, to tune on one and judge on the other."""
+        return self._folds(self.conditions[condition].measured) > 1
+
     def best(self, condition: int = 0) -> Scoring:
         """Return the best setting of a condition."""
         return self.conditions[condition].measured.best(self.experiment.tune)
@@ -156,6 +170,21 @@ class ExperimentResult:
             f"ExperimentResult({self.experiment.title!r}: {len(self.conditions)} conditions × "
             f"{settings:,} settings, tuned by {self.experiment.tune})"
         )
+
+    def _untold(self, condition: int) -> dict[str, Any]:
+        """Return the row of a condition that tuning cannot be judged under."""
+        names = ("mean", "difference", "low", "high", "p_value", "optimism")
+        measured, tune = self.conditions[condition].measured, self.experiment.tune
+        own = query_means(measured.values_of(tune))
+        return {
+            "measure": str(tune),
+            **dict.fromkeys(names, float("nan")),
+            "baseline_mean": float(own[measured.baseline_index()]),
+            "tuned_on_all": float(own.max()),
+            "n_queries": len(self._tuned_queries(condition)),
+            "folds": 0,
+            "n_chosen": 0,
+        }
 
     def _tuned_queries(self, condition: int) -> list[MeasuredQuery]:
         """Return the queries that the tuned measure exists for."""

@@ -10,20 +10,22 @@ import shutil
 import subprocess
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from nousmem.errors import ExperimentError, InvalidParameter, MissingDependency, UnknownName
+from nousmem.evaluation.experiments.checking import check_conditions
 from nousmem.evaluation.experiments.conditions import Condition, MeasuredCondition, Settings
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.experiments.folder import ResultFolder
 from nousmem.evaluation.experiments.results import ExperimentResult
 from nousmem.evaluation.measures import check_marked
 from nousmem.evaluation.progress import progress_bar
+from nousmem.evaluation.sweeps import check_size
 from nousmem.evaluation.updates import UpdateMarks
 
-__all__ = ["Backend", "run_experiment"]
+__all__ = ["Backend", "run_experiment", "versions"]
 
 Backend = Literal["serial", "processes", "dask"]
 """Where conditions are measured; see `run_experiment`."""
@@ -56,10 +58,13 @@ def run_experiment(
         progress: Show progress bars, with the time that is left.
 
     Raises:
-        ExperimentError: `out` holds something else, or a worker died and nobody took over.
+        ExperimentError: there is no condition, or two are the same; `out` holds something else,
+            cannot be written, or is being written by another process; or a worker died and nobody
+            took over.
         CorpusFileMissing, CorpusError: a corpus cannot be loaded.
         InvalidParameter: the grid, the search's options or how a condition retrieves are not
-            valid; Fresh is asked for and no query is marked; the backend's arguments do not fit.
+            valid; there is not memory for the results; Fresh is asked for and no query is marked;
+            the backend's arguments do not fit.
         UnknownName: a backend, a search, a corpus, a store, an embedder or a leg that there is
             none of.
         EmbedderError, EmbeddingMismatch, StoreError: candidates cannot be retrieved; as in
@@ -69,20 +74,45 @@ def run_experiment(
     """
     _check_backend(backend, scheduler, jobs)
     settings = experiment.settings()
+    check_conditions(experiment.conditions)
     folder = None if out is None else ResultFolder(out, experiment)
     if folder is not None:
         folder.begin()
+    fingerprints = _fingerprints(experiment, settings)
+    with nullcontext() if folder is None else folder.held():
+        return _run(
+            experiment,
+            settings,
+            fingerprints,
+            folder=folder,
+            backend=backend,
+            scheduler=scheduler,
+            jobs=jobs,
+            progress=progress,
+        )
+
+
+def _run(
+    experiment: Experiment,
+    settings: Settings,
+    fingerprints: Sequence[str],
+    *,
+    folder: ResultFolder | None,
+    backend: Backend,
+    scheduler: str | None,
+    jobs: int,
+    progress: bool,
+) -> ExperimentResult:
     keys = [
         settings.key(condition, fingerprint)
-        for condition, fingerprint in zip(
-            experiment.conditions, _fingerprints(experiment), strict=True
-        )
+        for condition, fingerprint in zip(experiment.conditions, fingerprints, strict=True)
     ]
     found: dict[int, MeasuredCondition] = {}
     if folder is not None:
         for at, condition in enumerate(experiment.conditions):
-            if folder.has(at, keys[at]):
-                found[at] = folder.read_condition(at, condition)
+            kept = folder.taken_up(at, keys[at], condition)
+            if kept is not None:
+                found[at] = kept
     taken_up = len(found)
     started = time.perf_counter()
     wanted = [at for at in range(len(keys)) if at not in found]
@@ -96,25 +126,33 @@ def run_experiment(
             seconds[at] = dict(one.seconds)
             found[at] = one.without_seconds()
             if folder is not None:
-                folder.write_condition(at, keys[at], one)
+                with _saying_what_is_kept(folder):
+                    folder.write_condition(at, keys[at], one)
             advance(1)
     result = ExperimentResult(experiment, tuple(found[at] for at in range(len(keys))))
     if folder is not None:
-        folder.write_tables(
-            result,
-            manifest={
-                "backend": backend,
-                "conditions_taken_up": taken_up,
-                "seconds": time.perf_counter() - started,
-                "seconds_by_condition": seconds,
-                "commit": _commit(),
-                "versions": {
-                    "python": platform.python_version(),
-                    **{name: importlib.metadata.version(name) for name in _VERSIONS_OF},
-                },
-            },
-        )
+        manifest = {
+            "backend": backend,
+            "conditions_taken_up": taken_up,
+            "seconds": time.perf_counter() - started,
+            "seconds_by_condition": seconds,
+            "commit": _commit(),
+            "versions": versions(),
+        }
+        with _saying_what_is_kept(folder):
+            folder.write_tables(result, manifest=manifest)
     return result
+
+
+@contextmanager
+def _saying_what_is_kept(folder: ResultFolder) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ExperimentError(
+            f"{folder.path} cannot be written: {error}; the conditions that are done are kept: "
+            "make room, and run the same again"
+        ) from error
 
 
 def _measured(
@@ -178,7 +216,7 @@ def _check_backend(backend: str, scheduler: str | None, jobs: int) -> None:
         raise MissingDependency("distributed", extra="dask", purpose="the backend dask")
 
 
-def _fingerprints(experiment: Experiment) -> list[str]:
+def _fingerprints(experiment: Experiment, settings: Settings) -> list[str]:
     """Return the fingerprint of each condition's corpus; each is loaded once, and checked."""
     known: dict[str, str] = {}
     marks: dict[str, UpdateMarks] = {}
@@ -186,6 +224,11 @@ def _fingerprints(experiment: Experiment) -> list[str]:
         name = repr(condition.corpus)
         if name not in known:
             corpus = condition.corpus.load()
+            check_size(
+                len(settings.scorings),
+                n_measures=len(settings.measures),
+                n_queries=len(corpus.queries),
+            )
             known[name] = corpus.fingerprint()
             ids = [query.query_id for query in corpus.queries]
             marks[name] = UpdateMarks.of(corpus.queries, ids)
@@ -194,6 +237,14 @@ def _fingerprints(experiment: Experiment) -> list[str]:
         counted = sorted(marks.values(), key=lambda one: one.n_queries)
         check_marked(counted[0] if experiment.tune.is_partial else counted[-1])
     return [known[repr(condition.corpus)] for condition in experiment.conditions]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result is made with."""
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in _VERSIONS_OF},
+    }
 
 
 def _commit() -> str | None:

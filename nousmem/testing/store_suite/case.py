@@ -99,6 +99,8 @@ class StoreCase:
 
     persistent: ClassVar[bool] = False
     """Whether opening a place again finds what was put there before the store was closed."""
+    shared: ClassVar[bool] = False
+    """Whether a place can be open twice at a time, each seeing what the other writes."""
     text_matches_words: ClassVar[bool] = True
     """False for a store that finds the query only as it stands, as a literal part of the text."""
     unspaced_text: ClassVar[bool] = True

@@ -99,6 +99,17 @@ class Changing(StoreCase):
         assert start - timedelta(milliseconds=1) <= store.get("a").updated_at
         assert store.get("a").updated_at <= datetime.now(UTC) + timedelta(milliseconds=1)
 
+    def test_a_time_without_a_zone_is_refused(self, store: Store) -> None:
+        """`now` says which instant it is; what does not is an error, and nothing changes."""
+        before = self.entry("a")
+        store.put([before])
+        with pytest.raises(InvalidEntry):
+            store.update("a", importance=0.1, now=T0.replace(tzinfo=None))
+        if hasattr(store, "touch"):
+            with pytest.raises(InvalidEntry):
+                self.touching(store).touch(["a"], now=T0.replace(tzinfo=None))
+        assert_same(store.get("a"), before)
+
     def test_update_of_an_unknown_id(self, store: Store) -> None:
         """An unknown id is EntryNotFound, and nothing is created."""
         with pytest.raises(EntryNotFound) as caught:
@@ -213,6 +224,13 @@ class Changing(StoreCase):
         assert store.get("a").access_count == 4
         assert store.get("a").last_accessed_at == later(6)
         assert store.get("a").updated_at == T0
+
+    def test_touch_counts_an_id_once(self, store: Store) -> None:
+        """An id named twice in one call was accessed once, as for delete."""
+        store = self.touching(store)
+        store.put([self.entry("a"), self.entry("b")])
+        assert store.touch(["a", "b", "a"], now=later(1)) == 2
+        assert [entry.access_count for entry in store.list()] == [1, 1]
 
     def test_touch_ignores_unknown_ids(self, store: Store) -> None:
         """Unknown ids are not counted and not created."""

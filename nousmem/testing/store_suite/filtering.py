@@ -99,7 +99,7 @@ class Filtering(StoreCase):
         for name in NAMES:
             wanted = [entry_id for entry_id, owner in owners.items() if owner == name]
             assert sorted(self.read(store, operation, scope=Scope(**{field: name}))) == wanted
-        for stranger in ("john", "FOO", "foo-", "50", "b", "alice"):
+        for stranger in ("john", "FOO", "foo-", "50", "b", "alice", "foo\x00", "foo\ud800"):
             assert self.read(store, operation, scope=Scope(**{field: stranger})) == []
 
     @pytest.mark.parametrize("operation", READS)
@@ -253,6 +253,23 @@ class Filtering(StoreCase):
         for limit in (-1, -100):
             with pytest.raises(InvalidParameter):
                 self.read(store, operation, limit=limit)
+
+    @pytest.mark.parametrize("operation", READS)
+    def test_options_of_the_wrong_kind_are_refused(self, store: Store, operation: str) -> None:
+        """A limit that is no whole number, a bound that is none, a time without a zone."""
+        wrong: list[tuple[str, Any]] = [("limit", 1.5), ("limit", "5"), ("limit", True)]
+        if operation != "list":
+            wrong += [("min_score", float("nan")), ("min_score", "0.5")]
+
+        def check(option: tuple[str, Any]) -> None:
+            with pytest.raises(InvalidParameter):
+                self.read(store, operation, **dict([option]))
+
+        each(wrong, check)
+        store.put([self.entry("a")])
+        each(wrong, check)
+        with pytest.raises(InvalidEntry):
+            self.read(store, operation, as_of=T0.replace(tzinfo=None))
 
     @pytest.mark.parametrize("leg", LEGS)
     def test_searches_return_ten_unless_told(self, store: Store, leg: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nousmem.entry import Entry
+from nousmem.errors import InvalidParameter
 from nousmem.stores.base import Store
 from nousmem.testing.store_suite.case import (
     LYNX,
@@ -197,6 +200,16 @@ class Text(StoreCase):
             assert ids(store.search_text(query)) == []
 
         each([*NOTHING_TO_SEARCH_FOR, *NO_WORDS], check)
+
+    def test_a_query_is_text(self, store: Store) -> None:
+        """No text is an error, not a query that finds nothing."""
+        store.put([self.entry("a")])
+
+        def check(query: Any) -> None:
+            with pytest.raises(InvalidParameter):
+                store.search_text(query)
+
+        each([None, 7, b"zebra", [ZEBRA]], check)
 
     def test_a_query_is_never_syntax(self, store: Store) -> None:
         """Whatever a user types gives hits or an empty list, never an error."""

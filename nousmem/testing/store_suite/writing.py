@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from nousmem.entry import Entry
-from nousmem.errors import EmbeddingMismatch, EntryNotFound
-from nousmem.stores.base import Store, VectorStore, searches_vectors
+from nousmem.errors import EmbeddingMismatch, EntryNotFound, InvalidEntry, InvalidParameter
+from nousmem.stores.base import Store, TouchStore, VectorStore, searches_vectors
 from nousmem.testing.store_suite.case import (
     LYNX,
     MOSQUITO,
@@ -17,6 +18,7 @@ from nousmem.testing.store_suite.case import (
     ZEBRA,
     StoreCase,
     assert_same,
+    each,
     ids,
     later,
 )
@@ -136,6 +138,27 @@ class Writing(StoreCase):
         assert store.list() == []
         assert self.found(store, ZEBRA) == []
 
+    def test_put_refuses_what_is_no_entry(self, store: Store) -> None:
+        """Text, mappings, or one entry in place of several: InvalidEntry, and nothing is stored."""
+        wrong: list[Any] = [[self.entry("a"), ZEBRA], [{"content": ZEBRA}], [None], ZEBRA]
+
+        def check(entries: Any) -> None:
+            with pytest.raises(InvalidEntry):
+                store.put(entries)
+            assert store.list() == []
+
+        each([*wrong, self.entry("a")], check)
+
+    def test_one_text_is_not_several_ids(self, store: Store) -> None:
+        """An id given in place of a list of ids is refused, not read letter by letter."""
+        store.put([self.entry(name) for name in ["a", "b", "ab"]])
+        with pytest.raises(InvalidParameter):
+            store.delete("ab")
+        if hasattr(store, "touch"):
+            with pytest.raises(InvalidParameter):
+                cast("TouchStore", store).touch("ab", now=later(1))
+        assert [entry.access_count for entry in store.list()] == [0, 0, 0]
+
     def test_get_of_an_unknown_id(self, store: Store) -> None:
         """An unknown id is EntryNotFound, which knows the id."""
         store.put([self.entry("a")])
@@ -160,6 +183,10 @@ class Writing(StoreCase):
             "\U0001f600",
         ]
         store.put([self.entry(name) for name in names])
+        for nobody in ("a\x00", "\x00", "a\ud800", "b"):
+            assert store.delete([nobody]) == 0
+            with pytest.raises(EntryNotFound):
+                store.get(nobody)
         assert sorted(entry.id for entry in store.list()) == sorted(names)
         for name in names:
             assert store.get(name).id == name

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Final
 
 from nousmem.corpora import Query
 from nousmem.scope import GLOBAL, SCOPE_FIELDS, Scope
+from nousmem.viz.explorer.ranking_html import shortened
 from nousmem.viz.explorer.sources import Ask, Source
 
-__all__ = ["Question", "matching", "query_choice", "scope_choice"]
+__all__ = ["Question", "hint", "matching", "query_choice", "scope_choice"]
+
+
+_LONGEST: Final = 160
+"""Characters of a query in a list: no list is wider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,23 @@ class Question:
         )
 
 
+def hint(question: Question) -> str:
+    """Return what may be done where a question finds nothing."""
+    if question.source.empty:
+        return "There are no memories here yet."
+    narrowed = [
+        *([scope_choice(question.scope)] if question.scope != GLOBAL else []),
+        *(
+            [f"what was there on {question.as_of:%Y-%m-%d %H:%M}"]
+            if question.as_of is not None
+            else []
+        ),
+    ]
+    if not narrowed:
+        return "No memory matches these words: try others."
+    return f"Only {' and '.join(narrowed)} is looked at: try other words, or widen that."
+
+
 def matching(queries: Sequence[Query], words: str) -> list[Query]:
     """Return the queries with every one of these words in their text, category or id."""
     wanted = words.casefold().split()
@@ -91,7 +114,7 @@ def matching(queries: Sequence[Query], words: str) -> list[Query]:
 def query_choice(query: Query) -> str:
     """Return a query as one line of a list."""
     kind = f"{query.category}: " if query.category else ""
-    return f"{kind}{query.text}  [{query.query_id}]"
+    return f"{kind}{shortened(query.text, _LONGEST)}  [{query.query_id}]"
 
 
 def scope_choice(scope: Scope) -> str:

@@ -48,7 +48,7 @@ class Frame:
     def svg(self, body: str, *, label: str) -> str:
         """Return the chart; `label` says in words what it shows."""
         return (
-            f"<svg viewBox='0 0 {self.width:g} {self.height:g}' width='{self.width:g}' role='img' "
+            f"<svg class='chart' viewBox='0 0 {self.width:g} {self.height:g}' role='img' "
             f"aria-label='{html.escape(label, quote=True)}'>{body}</svg>"
         )
 

@@ -11,8 +11,16 @@ from numpy.typing import ArrayLike
 from nousmem.corpora import Corpus
 from nousmem.entry import Entry
 from nousmem.scoring import DECAY_PARAMETERS, Floats, Scoring
+from nousmem.stores import Store
+from nousmem.viz.explorer.announcing import Announcer
 from nousmem.viz.explorer.controls import scoring_controls
-from nousmem.viz.explorer.decay_html import bands_table, share_bars, year_chart
+from nousmem.viz.explorer.decay_html import (
+    bands_table,
+    kept_in_words,
+    left_in_words,
+    share_bars,
+    year_chart,
+)
 from nousmem.viz.explorer.decay_year import (
     ACCESSES,
     Memories,
@@ -24,9 +32,11 @@ from nousmem.viz.explorer.decay_year import (
 from nousmem.viz.explorer.toolkit import (
     code_boxes,
     control_widget,
+    desk,
     displayed,
     fill_code,
     page,
+    sliders,
 )
 from nousmem.viz.widgets import load_widgets
 
@@ -40,8 +50,8 @@ class DecayDesigner:
     can work it: `designer.controls["decay_lambda"].value = "90 d"`.
 
     Args:
-        memories: A Corpus, entries, ages in hours since last access, or None for a year with one
-            memory a day.
+        memories: A Corpus or the name of one, an open store, entries, ages in hours since last
+            access, or None for a year with one memory a day.
         scoring: The settings to start from; None is the defaults. What is not decay is kept.
         baseline: What is drawn for comparison; None is the default Scoring.
         now: The instant ages are counted from; None is the corpus's own `now`, or the last access
@@ -53,15 +63,17 @@ class DecayDesigner:
         access: The choice of how often a memory is accessed.
         evergreen: Whether evergreen memories are counted as such; one that is keeps all.
         importance: Of the one memory whose year is drawn.
+        announcer: What a screen reader is told after a change.
 
     Raises:
         MissingDependency: ipywidgets is not installed.
         InvalidParameter: there are no memories, or ages are not finite numbers of at least 0.
+        UnknownName: there is no such corpus.
     """
 
     def __init__(
         self,
-        memories: Corpus | Iterable[Entry] | ArrayLike | None = None,
+        memories: Corpus | Store | str | Iterable[Entry] | ArrayLike | None = None,
         *,
         scoring: Scoring | None = None,
         baseline: Scoring | None = None,
@@ -74,6 +86,7 @@ class DecayDesigner:
         self._described = {
             one.name: one for one in scoring_controls(self._start) if one.name in DECAY_PARAMETERS
         }
+        self.announcer = Announcer()
         self._make_widgets()
         for widget in self.controls.values():
             widget.observe(self._changed, "index")
@@ -128,27 +141,25 @@ class DecayDesigner:
         )
         self.code, self._code, self._python, self._toml = code_boxes()
         self._curve, self._bands, self._bars = (widgets.HTML() for _ in range(3))
-        left = widgets.VBox(
-            [
-                *self.controls.values(),
-                self.importance,
-                self.access,
-                self.evergreen,
-                self.code,
-                self._bands,
-            ],
-            layout={"flex": "1 1 360px", "min_width": "0", "padding": "0 12px 0 0"},
-        )
-        right = widgets.VBox(
-            [self._curve, self._bars], layout={"flex": "2 1 480px", "min_width": "0"}
-        )
+        moved = sliders(*self.controls.values(), self.importance, self.access, self.evergreen)
         self.widget = page(
-            widgets.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"}),
+            desk(
+                controls=widgets.VBox([moved, self.code]),
+                shown=widgets.VBox([self._curve, self._bars]),
+                more=self._bands,
+            ),
             self._code,
+            self.announcer.widget,
         )
 
-    def _changed(self, _: Any) -> None:
+    def _changed(self, change: Any) -> None:
         self._show()
+        owner = change["owner"]
+        if owner is not self.code:
+            moved = getattr(owner, "label", change["new"])
+            if isinstance(moved, bool):
+                moved = "yes" if moved else "no"
+            self.announcer.say(f"{owner.description} {moved}: {self._said}")
 
     def _shown_memories(self) -> Memories:
         memories = self._memories.accessed(self.access.value)
@@ -167,7 +178,9 @@ class DecayDesigner:
             here, before, scoring=scoring, baseline=self._baseline, access=words
         )
         shares = shares_of(memories, scoring)
-        self._bars.value = share_bars(tenths(shares), evergreen=int(memories.evergreen.sum()))
+        counts = tenths(shares)
+        self._said = f"{left_in_words(here)}; of {len(shares):,} memories {kept_in_words(counts)}"
+        self._bars.value = share_bars(counts, evergreen=int(memories.evergreen.sum()))
         self._bands.value = bands_table(
             bands_of(memories, shares), bands_of(memories, shares_of(memories, self._baseline))
         )

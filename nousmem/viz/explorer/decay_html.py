@@ -12,7 +12,7 @@ from nousmem.viz.explorer.decay_year import DAYS, Band
 from nousmem.viz.explorer.theme import COLOURS
 from nousmem.viz.plots.labels import duration, share
 
-__all__ = ["bands_table", "share_bars", "year_chart"]
+__all__ = ["bands_table", "kept_in_words", "left_in_words", "share_bars", "year_chart"]
 
 _HERE: Final = f"stroke='{COLOURS[0]}' stroke-width='2.4'"
 _BEFORE: Final = f"stroke='{COLOURS[1]}' stroke-width='1.6' stroke-dasharray='5 4'"
@@ -35,22 +35,24 @@ def year_chart(
     x_ticks = [(float(day), str(day)) for day in (0, 30, 60, 90, 120, 180, 240, 300, 365)]
     days = half_life_days(scoring.decay_lambda)
     body = [frame.grid(x_ticks, y_ticks, x_title="days since it was made")]
-    body.append(_line(frame, before, _BEFORE))
+    # The dashes above the line, so that both are seen where they are the same.
     body.append(_line(frame, shares, _HERE))
+    body.append(_line(frame, before, _BEFORE))
     if days <= 365:
         x = frame.across(days)
+        anchor, side = ("start", 5) if days < 240 else ("end", -5)
         body.append(
             f"<path class='axis' stroke-dasharray='2 3' d='M{x:.1f} {frame.down(0):.1f}V"
-            f"{frame.down(1):.1f}'/><text class='dim' x='{x + 4:.1f}' "
-            f"y='{frame.down(1) + 11:.1f}'>half-life {duration(days)}</text>"
+            f"{frame.down(1):.1f}'/><text class='dim' x='{x + side:.1f}' text-anchor='{anchor}' "
+            f"y='{frame.down(1) + 14:.1f}'>half-life {duration(days)}</text>"
         )
-    left = ", ".join(f"{share(float(shares[2 * day]))} after {day} days" for day in (30, 90, 365))
+    left = left_in_words(shares)
     here, there = (_named(one) for one in (scoring, baseline))
     return (
-        f"<div class='nmx'><h3>One memory over a year, accessed {html.escape(access)}</h3>"
+        f"<div class='nmx'><h3>Share of relevance left of one memory, {_pattern(access)}</h3>"
         f"<p>{_key(_HERE)} here: {here} &nbsp; {_key(_BEFORE)} baseline: {there}</p>"
         + frame.svg("".join(body), label=f"Share of relevance left: {left}")
-        + f"<p class='dim'>Share of relevance left: {left}.</p></div>"
+        + f"<p class='dim'>Left: {left}.</p></div>"
     )
 
 
@@ -81,12 +83,28 @@ def share_bars(counts: Sequence[int], *, evergreen: int) -> str:
     """Draw how many memories keep which share of their relevance."""
     total = sum(counts)
     ticks = ["0", *(f".{at}" for at in range(1, 10)), "1"]
-    weak, strong = counts[0], sum(counts[5:])
-    words = f"{weak:,} of {total:,} keep less than a tenth, {strong:,} keep half or more" + (
+    words = f"Of {total:,}, {kept_in_words(counts)}" + (
         f" ({evergreen:,} are evergreen)" if evergreen else ""
     )
     chart = bars(counts, ticks=ticks, x_title="share of relevance left", label=words)
     return f"<div class='nmx'><h3>All memories</h3><p>{words}.</p>{chart}</div>"
+
+
+def kept_in_words(counts: Sequence[int]) -> str:
+    """Return how many memories keep little and how many keep much, by tenths."""
+    weak, strong = counts[0], sum(counts[5:])
+    few, many = (("keeps" if n == 1 else "keep") for n in (weak, strong))
+    return f"{weak:,} {few} less than a tenth, {strong:,} {many} half or more"
+
+
+def left_in_words(shares: Floats) -> str:
+    """Return what is left of a memory over its first year, shares as on each of `DAYS`."""
+    return ", ".join(f"{share(float(shares[2 * day]))} after {day} days" for day in (30, 90, 365))
+
+
+def _pattern(access: str) -> str:
+    pattern = "never accessed again" if access == "never again" else f"accessed {access}"
+    return html.escape(pattern)
 
 
 def _named(scoring: Scoring) -> str:

@@ -10,10 +10,11 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nousmem.corpora import Corpus
+from nousmem.corpora import Corpus, load_corpus
 from nousmem.entry import Entry
 from nousmem.errors import InvalidParameter
 from nousmem.scoring import HOURS_PER_DAY, Floats, Scoring, age_hours, decay_under, epoch_seconds
+from nousmem.stores import Store
 
 __all__ = ["ACCESSES", "Band", "Memories", "shares_of", "shares_over_a_year"]
 
@@ -37,6 +38,9 @@ _BANDS: Final = (
     (365, "180 to 365"),
     (np.inf, "over 365"),
 )
+_EXPECTED: Final = (
+    "expected a Corpus or the name of one, an open store, entries or ages in hours, got {}"
+)
 _NOW: Final = 4_000_000_000
 """Whole seconds; any instant would do, for only ages count."""
 
@@ -57,14 +61,21 @@ class Memories:
         """Read what a user gave.
 
         Args:
-            given: A Corpus, entries, ages in hours of any shape, or None for a year with one
-                memory a day.
+            given: A Corpus or the name of one, an open store, entries, ages in hours of any
+                shape, or None for a year with one memory a day.
             now: The instant ages are counted from; None is the corpus's own `now`, or the last
                 access of the entries.
 
         Raises:
             InvalidParameter: there are no memories, or ages are not finite numbers of at least 0.
+            UnknownName: there is no such corpus.
         """
+        if isinstance(given, str):
+            given = load_corpus(given)
+        if isinstance(given, Store) and not isinstance(given, type):
+            given = list(given.list())
+            if not given:
+                raise InvalidParameter("the store has no entries, so there is nothing to decay")
         if given is None:
             return cls._aged(np.arange(365, dtype=np.float64) * HOURS_PER_DAY)
         if isinstance(given, Corpus):
@@ -74,12 +85,9 @@ class Memories:
             last = max(entry.last_accessed_at for entry in listed)
             return cls._entries(listed, now or last)
         try:
-            ages = np.asarray(listed, dtype=np.float64).ravel()
+            ages = np.asarray(listed or given, dtype=np.float64).ravel()
         except (TypeError, ValueError):
-            raise InvalidParameter(
-                "expected a Corpus, entries or ages in hours, got something else: "
-                f"{type(given).__name__}"
-            ) from None
+            raise InvalidParameter(_EXPECTED.format(type(given).__name__)) from None
         if not ages.size or not np.isfinite(ages).all() or ages.min() < 0:
             raise InvalidParameter("ages must be finite hours of at least 0, and one at least")
         return cls._aged(ages)
@@ -198,7 +206,9 @@ def tenths(shares: Floats) -> list[int]:
 
 
 def _listed(given: object) -> list[Any]:
-    return list(cast("Iterable[Any]", given)) if isinstance(given, Iterable) else []
+    if isinstance(given, np.ndarray) or not isinstance(given, Iterable):
+        return []
+    return list(cast("Iterable[Any]", given))
 
 
 def _since_access(hours: Floats, days: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from nousmem.evaluation.measures import Measure
@@ -31,17 +31,25 @@ class MeasuresPanel:
     Args:
         measures: What is measured.
         baseline: What it is compared with.
+        measured: Is told, in that thread, what is shown now.
 
     Attributes:
         widget: The table.
         standing: The measures shown; None while nothing is measured.
     """
 
-    def __init__(self, measures: Sequence[Measure], *, baseline: Scoring) -> None:
+    def __init__(
+        self,
+        measures: Sequence[Measure],
+        *,
+        baseline: Scoring,
+        measured: Callable[[Standing], None],
+    ) -> None:
         self.widget = load_widgets("exploring in a notebook").HTML()
         self.standing: Standing | None = None
         self._measures = measures
         self._baseline = baseline
+        self._told = measured
         self._current: _Job | None = None
         self._live: dict[tuple[Source, int], LiveMeasures | None] = {}
         self._answered = False
@@ -72,8 +80,13 @@ class MeasuresPanel:
             candidates = source.pool_of(pool)
             self._live[source, pool] = (
                 None
-                if candidates is None
-                else LiveMeasures(candidates, measures=self._measures, baseline=self._baseline)
+                if candidates is None or source.corpus is None
+                else LiveMeasures(
+                    candidates,
+                    source.corpus,
+                    measures=self._measures,
+                    baseline=self._baseline,
+                )
             )
         live = self._live[source, pool]
         return None if live is None else live.standing(scoring)
@@ -87,8 +100,12 @@ class MeasuresPanel:
         else:
             self.standing = standing
             self.widget.value = standing_table(
-                standing, first=str(live.measures[0]), n_queries=len(live.pool)
+                standing,
+                first=str(live.measures[0]),
+                n_queries=len(live.pool),
+                drawn=live.pairing.in_words,
             )
+            self._told(standing)
         self._make_sure()
 
     def _not_measured(self, job: _Job, error: Exception) -> None:

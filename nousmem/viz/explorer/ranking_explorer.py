@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from nousmem.corpora import Corpus
 from nousmem.embeddings.base import Embedder
@@ -15,26 +15,28 @@ from nousmem.hits import Hits
 from nousmem.scoring import Scoring
 from nousmem.search import MIN_POOL
 from nousmem.stores import Store
-from nousmem.viz.explorer.asking import Question, matching, query_choice, scope_choice
+from nousmem.viz.explorer.announcing import RankingAnnouncer
+from nousmem.viz.explorer.asking import Question, hint, matching, query_choice, scope_choice
 from nousmem.viz.explorer.controls import pool_control, scoring_controls, scoring_from
 from nousmem.viz.explorer.explain_panel import ExplainPanel
 from nousmem.viz.explorer.measures_panel import MeasuresPanel
 from nousmem.viz.explorer.measuring import DEFAULT_MEASURES, Standing
-from nousmem.viz.explorer.ranking_html import ranking_table
+from nousmem.viz.explorer.question_bar import QuestionBar
+from nousmem.viz.explorer.ranking_html import ranking_table, shortened
 from nousmem.viz.explorer.rankings import Ranking, marks_of, rank_entries
 from nousmem.viz.explorer.sources import Found, open_sources
 from nousmem.viz.explorer.toolkit import (
     code_boxes,
     control_widget,
+    desk,
     displayed,
     fill_code,
     page,
+    sliders,
 )
 from nousmem.viz.widgets import load_widgets
 
 __all__ = ["RankingExplorer"]
-
-_LIMITS: Final = (3, 5, 10, 15, 20, 30)
 
 
 class RankingExplorer:
@@ -51,7 +53,8 @@ class RankingExplorer:
 
     Args:
         corpus_or_store: A Corpus, the name of one, an open store, a store URL, or a mapping of
-            names to any of these, to choose from.
+            names to any of these, to choose from. A store is listed once, for the scopes in use:
+            a second or so for 25,000 entries.
         embedder: An embedder or its name; None reads the text leg alone. A corpus is embedded
             when it is first asked.
         scoring: The settings to start from; None is the defaults.
@@ -73,6 +76,7 @@ class RankingExplorer:
         explained: The choice of the hit that is taken apart.
         more, reset, code: The buttons that show the other settings, that go back to the baseline,
             and that show the settings as code.
+        announcer: What a screen reader is told after a change.
 
     Raises:
         MissingDependency: ipywidgets is not installed.
@@ -95,7 +99,10 @@ class RankingExplorer:
         load_widgets("exploring in a notebook")
         self._sources = open_sources(corpus_or_store, embedder=embedder, store=store)
         self._baseline = baseline or Scoring()
-        self._panel = MeasuresPanel(parse_measures(measures), baseline=self._baseline)
+        self.announcer = RankingAnnouncer()
+        self._panel = MeasuresPanel(
+            parse_measures(measures), baseline=self._baseline, measured=self.announcer.measured
+        )
         self._explain = ExplainPanel()
         self._now = now
         self._described = scoring_controls(scoring or Scoring(), also=[self._baseline])
@@ -153,34 +160,9 @@ class RankingExplorer:
 
     def _make_widgets(self, limit: int) -> None:
         widgets = load_widgets("exploring in a notebook")
-        wide = {"description_width": "70px"}
-
-        def full(kind: Any, **options: Any) -> Any:
-            return kind(style=wide, layout={"width": "98%"}, **options)
-
-        self.source = full(
-            widgets.Dropdown,
-            description="Memories",
-            options=[(source.name, at) for at, source in enumerate(self._sources)],
-        )
-        self.source.layout.display = None if len(self._sources) > 1 else "none"
-        self.find = full(widgets.Text, description="Find", placeholder="words, a category or an id")
-        self.query = full(widgets.Dropdown, description="Query")
-        self.own = full(
-            widgets.Text,
-            description="Or ask",
-            placeholder="a question of your own, then Enter",
-            continuous_update=False,
-        )
-        self.scope = full(widgets.Dropdown, description="Scope")
-        self.as_of = full(widgets.NaiveDatetimePicker, description="As of, UTC")
-        self.as_of.add_class("nmx-picker")
-        self.limit = full(
-            widgets.Dropdown,
-            description="Hits",
-            options=sorted({*_LIMITS, limit}),
-            value=limit,
-        )
+        bar = self._bar = QuestionBar.of(self._sources, limit=limit)
+        self.source, self.find, self.query = bar.source, bar.find, bar.query
+        self.own, self.scope, self.as_of, self.limit = bar.own, bar.scope, bar.as_of, bar.limit
         self.controls = {one.name: control_widget(one) for one in self._described}
         self.controls["pool"] = control_widget(self._pools)
         self.more = widgets.ToggleButton(
@@ -200,39 +182,21 @@ class RankingExplorer:
         self.widget = self._arranged(widgets)
 
     def _arranged(self, widgets: Any) -> Any:
-        def beside(*parts: tuple[Any, str]) -> Any:
-            for part, flex in parts:
-                part.layout.flex, part.layout.min_width = flex, "0"
-            return widgets.HBox(
-                [part for part, _ in parts], layout={"flex_flow": "row wrap", "width": "100%"}
-            )
-
         main = [self.controls[one.name] for one in self._described if one.main]
         rest = [self.controls[one.name] for one in self._described if not one.main]
-        self._rest = widgets.VBox(rest, layout={"display": "none"})
+        self._rest = widgets.VBox([sliders(*rest)], layout={"display": "none"})
         buttons = widgets.HBox([self.more, self.reset, self.code], layout={"flex_flow": "row wrap"})
-        left = widgets.VBox(
-            [
-                *main,
-                self.controls["pool"],
-                buttons,
-                self._rest,
-                self._panel.widget,
-                self._explain.widget,
-            ],
-            layout={"padding": "0 12px 0 0"},
-        )
         return page(
-            beside((self.source, "1 1 200px"), (self.find, "1 1 220px"), (self.query, "3 1 420px")),
-            beside(
-                (self.own, "3 1 300px"),
-                (self.scope, "2 1 220px"),
-                (self.as_of, "2 1 260px"),
-                (self.limit, "0 1 150px"),
-            ),
+            *self._bar.rows,
             self._note,
             self._code,
-            beside((left, "1 1 360px"), (self._shown, "2 1 480px")),
+            desk(
+                controls=widgets.VBox([sliders(*main, self.controls["pool"]), buttons, self._rest]),
+                measures=self._panel.widget,
+                shown=self._shown,
+                more=self._explain.widget,
+            ),
+            self.announcer.widget,
         )
 
     def _connect(self) -> None:
@@ -255,6 +219,7 @@ class RankingExplorer:
         if self._busy:
             return
         self._question = Question.first(self._sources[int(change["new"])], now=self._now)
+        self.announcer.another_source(self._question.source.name)
         self.find.value = ""
         self._show_queries()
         self._show_question()
@@ -270,6 +235,7 @@ class RankingExplorer:
         source = self._question.source
         query = next(one for one in source.queries if one.query_id == change["new"])
         self._question = Question.of(source, query)
+        self.announcer.moved = f"query {shortened(query.text, 80)}"
         self._show_question()
         self._retrieve_and_show()
 
@@ -277,12 +243,14 @@ class RankingExplorer:
         if self._busy or not change["new"].strip():
             return
         self._question = self._question.typed(change["new"])
+        self.announcer.moved = f"query {shortened(change['new'], 80)}"
         self._show_queries()
         self._retrieve_and_show()
 
     def _scope_chosen(self, change: Any) -> None:
         if not self._busy and change["new"] is not None:
             self._question = self._question.within(change["new"])
+            self.announcer.moved = f"scope {scope_choice(change['new'])}"
             self._retrieve_and_show()
 
     def _as_of_chosen(self, change: Any) -> None:
@@ -290,14 +258,17 @@ class RankingExplorer:
             return
         moment = change["new"]
         self._question = self._question.seen_at(moment and moment.replace(tzinfo=UTC))
+        self.announcer.moved = f"as of {moment:%Y-%m-%d %H:%M}" if moment else "as of any time"
         self._retrieve_and_show()
 
-    def _settings_moved(self, _: Any) -> None:
+    def _settings_moved(self, change: Any) -> None:
         if not self._busy:
+            self.announcer.moved = f"{change['owner'].description} {change['owner'].label}"
             self._score_and_show()
 
-    def _pool_moved(self, _: Any) -> None:
+    def _pool_moved(self, change: Any) -> None:
         if not self._busy:
+            self.announcer.moved = f"{change['owner'].description} {change['owner'].label}"
             self._retrieve_and_show()
 
     def _more_toggled(self, change: Any) -> None:
@@ -315,6 +286,7 @@ class RankingExplorer:
                 self.controls[one.name].index = one.step_of(values[one.name])
         finally:
             self._busy = False
+        self.announcer.moved = "back to the baseline"
         self._score_and_show()
 
     # What is shown -----------------------------------------------------------------------------
@@ -323,6 +295,7 @@ class RankingExplorer:
         """List the queries that match; the one that is asked stays in the list."""
         asked = self._question.query
         found = matching(self._question.source.queries, self.find.value)
+        self._show_matches(len(found))
         if asked is not None and asked not in found:
             found.insert(0, asked)
         options: list[tuple[str, str | None]] = [
@@ -341,6 +314,17 @@ class RankingExplorer:
         finally:
             self._busy = False
 
+    def _show_matches(self, found: int) -> None:
+        """Say how many queries were found, where some were looked for."""
+        total, wanted = len(self._question.source.queries), self.find.value.strip()
+        self._bar.matches.value = (
+            f"<div class='nmx'><p class='dim'>{found:,} of {total:,} queries match "
+            f"“{html.escape(shortened(wanted, 60))}”.</p></div>"
+            if wanted and total
+            else ""
+        )
+        self._bar.matches.layout.display = None if self._bar.matches.value else "none"
+
     def _show_question(self) -> None:
         question = self._question
         scopes = dict.fromkeys([*question.source.scopes, question.scope])
@@ -350,7 +334,8 @@ class RankingExplorer:
             self.scope.options = [(scope_choice(scope), scope) for scope in scopes]
             self.scope.value = question.scope
             moment = question.as_of
-            self.as_of.value = moment and moment.replace(tzinfo=None)
+            # Fractions of a second would fill the field; the question keeps them.
+            self.as_of.value = moment and moment.replace(tzinfo=None, microsecond=0)
         finally:
             self._busy = False
 
@@ -370,6 +355,7 @@ class RankingExplorer:
             scoring = self.scoring
         except NousmemError as error:
             self._complain(error)
+            self.announcer.failed(str(error))
             return
         self._note.value = ""
         if self._found is not None:
@@ -377,6 +363,7 @@ class RankingExplorer:
         elif not self._question.text.strip():
             self._show_nothing("Ask a question to see its ranking.")
         self._show_code()
+        self.announcer.ranked(self._ranking)
         self._panel.show(self._question.source, scoring, pool=self.pool)
 
     def _show_ranking(self, found: Found, scoring: Scoring) -> None:
@@ -388,13 +375,15 @@ class RankingExplorer:
             grades=self._question.grades,
             marks=None if query is None else marks_of(query.metadata),
         )
-        self._shown.value = ranking_table(self._ranking, caption=self._question.text)
+        why = "" if self._ranking.rows else hint(self._question)
+        self._shown.value = ranking_table(self._ranking, caption=self._question.text, hint=why)
         self._explain.show(self._ranking)
         if found.degraded:
             self._complain(f"text leg only: {found.degraded}")
 
     def _show_nothing(self, why: str) -> None:
         self._hits = self._ranking = None
+        self.announcer.failed(why)
         self._shown.value = f"<div class='nmx'><p>{html.escape(why)}</p></div>"
         self._explain.show(None)
 

@@ -14,11 +14,19 @@ from nousmem.viz.plots.labels import duration, share
 __all__ = ["explanation", "ranking_table", "row_choice", "side_by_side"]
 
 _LONGEST: Final = 300
+_NARROW: Final = "\u202f"
+"""Between a number and its unit: they stay on one line."""
 _TERMS: Final = ("relevance", "importance", "recency", "other")
 
 
-def ranking_table(ranking: Ranking, *, caption: str) -> str:
-    """Return the whole ranking: hits, what decay pushed out, relevant entries not shown."""
+def ranking_table(ranking: Ranking, *, caption: str, hint: str = "") -> str:
+    """Return the whole ranking: hits, what decay pushed out, relevant entries not shown.
+
+    Args:
+        ranking: The ranking.
+        caption: Over it: the question.
+        hint: What may be done where nothing is found.
+    """
     top = (
         max(
             (
@@ -31,7 +39,8 @@ def ranking_table(ranking: Ranking, *, caption: str) -> str:
         if ranking.rows
         else 1.0
     )
-    rows = "".join(_row(row, top=top) for row in ranking.rows)
+    terms = _terms(ranking.rows)
+    rows = "".join(_row(row, top=top, terms=terms) for row in ranking.rows)
     found = sum(row.relevant for row in ranking.rows)
     counted = (
         f" · {found} of {ranking.n_relevant} relevant entries shown" if ranking.n_relevant else ""
@@ -41,22 +50,34 @@ def ranking_table(ranking: Ranking, *, caption: str) -> str:
         f"<th scope='col' style='width:32%'>Score and its parts</th>"
         f"<th scope='col'>Memory</th></tr></thead><tbody>{rows}</tbody></table>"
         if rows
-        else "<p><b>Nothing is found.</b></p>"
+        else f"<p><b>Nothing is found.</b> {html.escape(hint)}</p>"
     )
+    keys = _keys(ranking.rows, terms) if rows else ""
     return (
-        f"<div class='nmx'><h3>{html.escape(caption)}</h3>"
+        f"<div class='nmx'><h3>{html.escape(shortened(caption))}</h3>"
         f"<p class='dim'>{len(ranking.rows)} of {ranking.n_candidates} candidates{counted}"
-        f"{_keys(ranking.rows)}</p>{body}{_suppressed(ranking.suppressed)}"
+        f"{keys}</p>{body}{_suppressed(ranking.suppressed)}"
         f"{_missing(ranking.missing)}</div>"
     )
 
 
-def side_by_side(left: tuple[str, str], right: tuple[str, str]) -> str:
-    """Return two blocks of HTML beside each other, each under its (plain) title."""
+def side_by_side(
+    left: tuple[str, str], right: tuple[str, str], *, note: str = "", wide: bool = False
+) -> str:
+    """Return two blocks of HTML beside each other, each under its (plain) title.
+
+    Args:
+        left: Title and block.
+        right: Likewise.
+        note: What is to be known of both, under them.
+        wide: Whether they need much room; where there is less, they stand under each other.
+    """
     blocks = "".join(
         f"<div><h3>{html.escape(title)}</h3>{body}</div>" for title, body in (left, right)
     )
-    return f"<div class='nmx'><div class='side'>{blocks}</div></div>"
+    below = f"<p class='dim'>{html.escape(note)}</p>" if note else ""
+    kind = "side wide" if wide else "side"
+    return f"<div class='nmx'><div class='{kind}'>{blocks}</div>{below}</div>"
 
 
 def row_choice(row: Row) -> str:
@@ -83,7 +104,7 @@ def explanation(row: Row, other: Row | None, scoring_text: str) -> str:
             if any(one.freshness != 1 for one in rows)
             else []
         ),
-        ("age", [duration(one.age_days) for one in rows]),
+        ("age", [_age(one) for one in rows]),
         ("× share that age leaves", [share(one.decay) for one in rows]),
         ("× weight of relevance", [f"{one.weights[0]:g}" for one in rows]),
         ("= relevance counts", [_figure(one.contributions["relevance"]) for one in rows]),
@@ -142,19 +163,28 @@ def badges(grade: int | None, mark: str) -> str:
     return " ".join(f"<span class='badge'>{one}</span>" for one in found)
 
 
-def _row(row: Row, *, top: float) -> str:
+def _terms(rows: Sequence[Row]) -> list[str]:
+    """Return the terms of the score that count in some row; one without weight does not."""
+    return [
+        term
+        for at, term in enumerate(_TERMS)
+        if any(term in row.contributions and (at > 2 or row.weights[at] != 0) for row in rows)
+    ]
+
+
+def _row(row: Row, *, top: float, terms: Sequence[str]) -> str:
     moved = movement(row.rank, row.before)
     was = "not among the hits before" if row.before is None else f"rank {row.before} before"
     parts = row.contributions
-    figures = " + ".join(f"{_figure(parts[term])}" for term in _TERMS if term in parts)
-    spoken = ", ".join(f"{term} {_figure(value)}" for term, value in parts.items())
+    figures = " + ".join(f"{_figure(parts.get(term, 0.0))}" for term in terms)
+    spoken = ", ".join(f"{term} {_figure(parts.get(term, 0.0))}" for term in terms)
     kind = " class='relevant'" if row.relevant else ""
     return (
         f"<tr{kind}><td><b>{row.rank}</b></td><td title='{was}'>{moved}</td>"
         f"<td><b>{_figure(row.score)}</b> <span class='dim'>= {figures}</span>"
         f"<div class='bar' role='img' aria-label='{spoken}; age took {_figure(row.lost)}' "
         f"title='{spoken}; age took {_figure(row.lost)}'>{_bar(row, top)}</div></td>"
-        f"<td class='text'>{html.escape(shortened(row.entry.content))}"
+        f"<td class='text'><div dir='auto'>{html.escape(shortened(row.entry.content))}</div>"
         f"<div class='dim'>{badges(row.grade, row.mark)} {_circumstances(row)}</div></td></tr>"
     )
 
@@ -170,12 +200,10 @@ def _bar(row: Row, top: float) -> str:
     )
 
 
-def _keys(rows: Sequence[Row]) -> str:
-    terms = ["relevance", "importance", "recency"]
-    if any("other" in row.contributions for row in rows):
-        terms.append("other")
+def _keys(rows: Sequence[Row], terms: Sequence[str]) -> str:
     keys = "".join(f"<span class='key {term}'></span>{term}" for term in terms)
-    keys += "<span class='key lost'></span>taken by age"
+    if any(row.lost > 0 for row in rows):
+        keys += "<span class='key lost'></span>taken by age"
     if any(row.outdone > 0 for row in rows):
         keys += "<span class='key outdone'></span>taken by newer memories"
     return f"<br>Score ={keys}"
@@ -189,8 +217,8 @@ def _circumstances(row: Row) -> str:
         if rank
     ]
     parts = [
-        f"{duration(row.age_days, digits=2)} old",
-        "evergreen" if entry.evergreen else f"age leaves {100 * row.decay:.0f} %",
+        f"{_age(row)} old",
+        "evergreen" if entry.evergreen else f"age leaves {_percent(row.decay)}",
         *_beside_updates(row),
         *legs,
         str(entry.type),
@@ -202,16 +230,16 @@ def _circumstances(row: Row) -> str:
 def _beside_updates(row: Row) -> list[str]:
     if row.freshness == 1:
         return []
-    percent = f"{100 * abs(1 - row.freshness):.0f} %"
+    percent = _percent(abs(1 - row.freshness))
     took = f"newer memories take {percent}" if row.freshness < 1 else f"older ones give {percent}"
     return [took]
 
 
 def _suppressed(rows: Iterable[Row]) -> str:
     items = "".join(
-        f"<li>would be #{row.rank}: {html.escape(shortened(row.entry.content, 110))} "
-        f"<span class='dim'>{badges(row.grade, row.mark)} {duration(row.age_days, digits=2)} old, "
-        f"age leaves {100 * row.decay:.0f} %</span></li>"
+        f"<li>would be #{row.rank}: <bdi>{html.escape(shortened(row.entry.content, 110))}</bdi> "
+        f"{badges(row.grade, row.mark)} <span class='dim'>{_age(row)} old, "
+        f"age leaves {_percent(row.decay)}</span></li>"
         for row in rows
     )
     return f"<h3>Pushed out by decay</h3><ul>{items}</ul>" if items else ""
@@ -219,7 +247,7 @@ def _suppressed(rows: Iterable[Row]) -> str:
 
 def _missing(missing: Iterable[Missing]) -> str:
     items = "".join(
-        f"<li>{_whereabouts(one)}: {html.escape(_content(one.entry, one.doc_id))} "
+        f"<li>{_whereabouts(one)}: <bdi>{html.escape(_content(one.entry, one.doc_id))}</bdi> "
         f"{badges(one.grade, one.mark)}</li>"
         for one in missing
     )
@@ -254,6 +282,14 @@ def _verdict(row: Row, other: Row | None) -> str:
 
 def _place(rank: int) -> str:
     return f"#{rank}" if rank else "not found"
+
+
+def _age(row: Row) -> str:
+    return duration(row.age_days).replace(" ", _NARROW)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f}{_NARROW}%"
 
 
 def _figure(value: float) -> str:

@@ -105,6 +105,13 @@ class Source:
 
         return (GLOBAL, *sorted(used, key=width)[: _SCOPES - 1])
 
+    @property
+    def empty(self) -> bool:
+        """Whether there are no memories at all, now."""
+        if self.corpus is not None:
+            return not self.corpus.entries
+        return not self._stores[""].list(limit=1)
+
     def part_of(self, query: Query | None) -> str:
         """Return the partition that a query is put to; "" for an undivided source."""
         if self.corpus is None or self.corpus.partition_field is None:
@@ -114,12 +121,14 @@ class Source:
         return str(getattr(query.scope, self.corpus.partition_field))
 
     def find(self, ask: Ask) -> Found:
-        """Return what the legs find; asked again, from memory.
+        """Return what the legs find; of a corpus, asked again, from memory.
+
+        A store may have changed meanwhile, so it is read each time.
 
         Raises:
             NousmemError: the store or the embedder cannot be asked.
         """
-        known = self._found.get(ask)
+        known = None if self.corpus is None else self._found.get(ask)
         if known is None:
             hits = Search(self._store(ask.part), self._embedder, pool=ask.pool)(
                 ask.text, scope=ask.scope, now=ask.now, as_of=ask.as_of, limit=None

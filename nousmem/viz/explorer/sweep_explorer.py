@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nousmem.evaluation.results import SweepResult
 from nousmem.scoring import Scoring
 from nousmem.search import MIN_POOL
+from nousmem.viz.explorer.announcing import Announcer
 from nousmem.viz.explorer.charts import line_chart
 from nousmem.viz.explorer.measures_html import differences_table
 from nousmem.viz.explorer.ranking_html import shortened, side_by_side
@@ -50,6 +51,7 @@ class SweepExplorer:
         x_value, y_value: The sliders that choose a cell.
         cells: The buttons of the grid that are shown, by row and column.
         changed: The list of the queries that gain or lose.
+        announcer: What a screen reader is told after a change.
 
     Raises:
         MissingDependency: ipywidgets is not installed.
@@ -65,6 +67,7 @@ class SweepExplorer:
         self.grid.means(first)  # refuses a measure that is not there
         self._busy = False
         self._settings: NDArray[np.intp] = np.empty((0, 0), dtype=np.intp)
+        self.announcer = Announcer()
         self.cells: dict[tuple[int, int], Any] = {}
         self._buttons: list[Any] = []
         self._changes: list[tuple[int, float]] = []
@@ -90,7 +93,7 @@ class SweepExplorer:
 
     def _make_widgets(self, measure: str) -> None:
         widgets = load_widgets("exploring in a notebook")
-        style = {"description_width": "100px"}
+        style = {"description_width": "70px"}
         # The longest axis across, the next down; decay first, since it is what a sweep is for.
         axes = sorted(
             self.grid.axes,
@@ -105,7 +108,7 @@ class SweepExplorer:
                 description=description,
                 options=options,
                 style=style,
-                layout={"width": "auto", "flex": "1 1 220px", "min_width": "0"},
+                layout={"width": "auto", "flex": "1 1 320px", "min_width": "0"},
                 **options_more,
             )
 
@@ -129,7 +132,10 @@ class SweepExplorer:
         self.x_value = widgets.SelectionSlider(description="Across", **slider)
         self.y_value = widgets.SelectionSlider(description="Down", **slider)
         self.changed = widgets.Select(
-            description="", rows=12, layout={"width": "99%", "height": "auto"}
+            description="Queries",
+            rows=12,
+            style={"description_width": "60px"},
+            layout={"width": "99%", "height": "auto"},
         )
         self.code, self._code, self._python, self._toml = code_boxes()
         self._grid = widgets.GridBox(layout={"width": "99%", "grid_gap": "2px"})
@@ -138,7 +144,7 @@ class SweepExplorer:
         wrap = {"flex_flow": "row wrap", "width": "100%"}
         left = widgets.VBox(
             [self._grid, self.x_value, self.y_value, self._chosen],
-            layout={"flex": "3 1 440px", "min_width": "0"},
+            layout={"flex": "3 1 560px", "min_width": "0"},
         )
         right = widgets.VBox([self._lines], layout={"flex": "2 1 400px", "min_width": "0"})
         self.widget = page(
@@ -151,6 +157,7 @@ class SweepExplorer:
             self._changes_title,
             self.changed,
             self._rankings,
+            self.announcer.widget,
         )
 
     def _connect(self) -> None:
@@ -169,14 +176,17 @@ class SweepExplorer:
         if not self._busy:
             best = self.grid.swept.best_index(self.measure.value)
             self._show_axes(best if self.setting < 0 else self.setting)
+            self._announce()
 
     def _view_changed(self, _: Any) -> None:
         if not self._busy:
             self._show_grid()
+            self._announce()
 
     def _cell_changed(self, _: Any) -> None:
         if not self._busy:
             self._show_cell()
+            self._announce()
 
     def _cell_clicked(self, at: int, _: Any) -> None:
         row, column = self._spots[at]
@@ -188,6 +198,7 @@ class SweepExplorer:
         finally:
             self._busy = False
         self._show_cell()
+        self._announce()
 
     def _query_changed(self, _: Any) -> None:
         if not self._busy:
@@ -195,6 +206,15 @@ class SweepExplorer:
 
     def _code_toggled(self, _: Any) -> None:
         self._show_code()
+
+    def _announce(self) -> None:
+        """Say which cell is chosen and what it gains on the baseline."""
+        chosen = [f"{self.x.value} {self.x_value.label}"]
+        if self.y.value is not None:
+            chosen.append(f"{self.y.value} {self.y_value.label}")
+        self.announcer.say(
+            f"{', '.join(chosen)}: {self.grid.in_words(self.measure.value, self.setting)}"
+        )
 
     # What is shown -----------------------------------------------------------------------------
 
@@ -262,6 +282,8 @@ class SweepExplorer:
                     counts=True,
                 ),
             ),
+            note=self.grid.pairing.in_words,
+            wide=True,
         )
         self._show_changes()
         self._show_code()
@@ -315,17 +337,22 @@ class SweepExplorer:
         widgets = load_widgets("exploring in a notebook")
         x, y = self.grid.axes[self.x.value], self.grid.axes.get(self.y.value or "")
 
-        def heading(text: str) -> Any:
-            return widgets.HTML(f"<div class='nmx'><small>{text}</small></div>")
+        def heading(text: str, *, side: str = "center") -> Any:
+            # Stands in the middle of the buttons that it is a heading of.
+            inside = f"<div class='nmx head' style='text-align:{side}'><small>{text}</small></div>"
+            return widgets.HTML(inside, layout={"align_self": "center", "margin": "0 5px"})
 
-        corner = x.name if y is None else f"{y.name} ↓ {x.name} →"
-        children: list[Any] = [heading(corner), *(heading(x.labels[at]) for at in columns)]
+        corner = x.name if y is None else f"{y.name} ↓<br>{x.name} →"
+        children: list[Any] = [
+            heading(corner, side="left"),
+            *(heading(x.labels[at]) for at in columns),
+        ]
         buttons = iter(self._buttons)
         for row in rows:
-            children.append(heading("" if y is None else y.labels[row]))
+            children.append(heading("" if y is None else y.labels[row], side="right"))
             children += [next(buttons) for _ in columns]
         self._grid.layout.grid_template_columns = (
-            f"minmax(60px, 110px) repeat({len(columns)}, minmax(0, 1fr))"
+            f"max-content repeat({len(columns)}, minmax(0, 1fr))"
         )
         self._grid.children = children
 

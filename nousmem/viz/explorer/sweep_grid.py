@@ -16,7 +16,8 @@ from nousmem.evaluation.measures import query_means
 from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.sweeps import pool_scores
 from nousmem.scoring import Floats, half_life_days, score_order
-from nousmem.viz.explorer.measuring import Difference, differences_of
+from nousmem.viz.explorer.announcing import gains_in_words, measure_in_words
+from nousmem.viz.explorer.measuring import Difference, Pairing, differences_of
 from nousmem.viz.plots.labels import days_of, duration, is_half_life, values_of
 
 __all__ = ["Axis", "RankedDoc", "SweepGrid", "spread"]
@@ -89,6 +90,16 @@ class SweepGrid:
         """The category of each query measured."""
         return tuple(query.category for query in self.swept.candidates.queries)
 
+    @cached_property
+    def pairing(self) -> Pairing:
+        """How the queries are compared."""
+        queries = self.swept.queries
+        return Pairing.of(
+            [query.query_id for query in queries],
+            [query.group for query in queries],
+            field=self.swept.corpus.fold_field,
+        )
+
     def means(self, measure: str) -> Floats:
         """Return the mean of a measure under every setting, shape (settings,)."""
         return query_means(self.swept.values_of(measure))
@@ -149,6 +160,7 @@ class SweepGrid:
                 values[setting],
                 values[self.baseline],
                 [str(measure)] * values.shape[1],
+                pairing=self.pairing,
                 resamples=_RESAMPLES,
             )
         )
@@ -157,7 +169,11 @@ class SweepGrid:
         """Return what a setting gains on the baseline, one row a category."""
         values = self.swept.values_of(measure)
         return differences_of(
-            values[setting], values[self.baseline], self.categories, resamples=_RESAMPLES
+            values[setting],
+            values[self.baseline],
+            self.categories,
+            pairing=self.pairing,
+            resamples=_RESAMPLES,
         )
 
     def changes(self, measure: str, setting: int) -> list[tuple[int, float]]:
@@ -166,6 +182,21 @@ class SweepGrid:
         gained = np.nan_to_num(values[setting] - values[self.baseline])
         order = np.argsort(-gained, kind="stable")
         return [(int(at), float(gained[at])) for at in order if gained[at] != 0]
+
+    def in_words(self, measure: str, setting: int) -> str:
+        """Return what a setting does to a measure, as a phrase; -1: there is none."""
+        if setting < 0:
+            return "the sweep has no setting here"
+        values = self.swept.values_of(measure)
+        means = self.means(measure)
+        gained = [gain for _, gain in self.changes(measure, setting)]
+        moved = measure_in_words(
+            measure,
+            float(means[setting]),
+            float(means[setting] - means[self.baseline]),
+            against="the baseline",
+        )
+        return f"{moved}; {gains_in_words(gained)} of {values.shape[1]:,}"
 
     def rankings(
         self, query: int, setting: int, *, limit: int = 10

@@ -35,7 +35,8 @@ def ranked_table(rows: Sequence[RankedDoc], *, moved: bool) -> str:
         f"<tr{' class=relevant' if row.grade else ''}><td><b>{row.rank}</b></td>"
         + (f"<td>{movement(row.rank, row.before)}</td>" if moved else "")
         + f"<td class='num'>{share(row.score)}</td><td class='text'>"
-        f"{html.escape(shortened(row.content, 140))} {badges(row.grade, row.mark)}</td></tr>"
+        f"<bdi>{html.escape(shortened(row.content, 140))}</bdi> {badges(row.grade, row.mark)}"
+        "</td></tr>"
         for row in rows
     )
     change = "<th scope='col'>Change</th>" if moved else ""

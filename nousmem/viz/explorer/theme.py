@@ -36,12 +36,13 @@ STYLE: Final = """
 .nmx caption { text-align: left; font-weight: 600; padding: 3px 0; }
 .nmx th { text-align: left; font-weight: 600; color: var(--nmx-dim); font-size: 12px; }
 .nmx th, .nmx td { padding: 3px 8px 3px 0; border-bottom: 1px solid var(--nmx-line);
-  vertical-align: top; background: none; }
+  vertical-align: baseline; background: none; }
+.nmx td.verdict, .nmx th.verdict { white-space: nowrap; padding-left: 6px; }
 .nmx td.num, .nmx th.num { text-align: right; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 .nmx td.text { overflow-wrap: anywhere; }
 .nmx .badge { border: 1px solid currentColor; border-radius: 3px; padding: 0 4px;
-  font-size: 11px; font-weight: 600; white-space: nowrap; }
+  font-size: 11px; font-weight: 600; white-space: nowrap; color: var(--nmx-ink); }
 .nmx tr.relevant > :first-child { box-shadow: inset 4px 0 0 var(--nmx-recency);
   padding-left: 8px; }
 .nmx tr > :first-child { padding-left: 8px; }
@@ -61,17 +62,47 @@ STYLE: Final = """
 .nmx .key.lost, .nmx .key.outdone { border-left: 1px dashed var(--nmx-dim); }
 .nmx .side { display: flex; flex-wrap: wrap; gap: 4px 24px; }
 .nmx .side > * { flex: 1 1 400px; min-width: 0; }
-.nmx svg { display: block; max-width: 100%; height: auto; }
+.nmx .side.narrow > * { flex: 1 1 345px; }
+.nmx .side.wide > * { flex: 1 1 530px; }
+.nmx.head small { white-space: nowrap; }
+.nmx th[scope="row"] { white-space: nowrap; max-width: 17em; overflow: hidden;
+  text-overflow: ellipsis; }
+.nmx svg.chart { display: block; width: 100%; max-width: 640px; height: auto; }
 .nmx svg text { fill: var(--nmx-ink); font-size: 12px; font-family: inherit; }
 .nmx svg text.dim { fill: var(--nmx-dim); }
 .nmx svg .axis { stroke: var(--nmx-ink); stroke-width: 1; fill: none; }
 .nmx svg .grid { stroke: var(--nmx-line); stroke-width: 1; fill: none; }
-.nmx .id { white-space: nowrap; }
+.nmx .id { display: inline-block; max-width: 100%; overflow-wrap: anywhere; }
 .nmx ul { margin: 2px 0; padding-left: 18px; }
-.nmx-picker input { background: var(--jp-layout-color0, Canvas);
+.nmx-page { container-type: inline-size; }
+.nmx-page .nmx-desk { display: grid; column-gap: 20px; align-items: start;
+  grid-template: "controls shown" auto "measures shown" auto "more shown" 1fr
+    / minmax(0, 5fr) minmax(0, 8fr); }
+.nmx-desk > .nmx-controls { grid-area: controls; }
+.nmx-desk > .nmx-measures { grid-area: measures; }
+.nmx-desk > .nmx-shown { grid-area: shown; }
+.nmx-desk > .nmx-more { grid-area: more; }
+@container (max-width: 920px) {
+  .nmx-page .nmx-desk {
+    grid-template: "controls" auto "measures" auto "shown" auto "more" auto / minmax(0, 1fr); }
+}
+@container (min-width: 600px) and (max-width: 920px) {
+  .nmx-page .nmx-sliders { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr));
+    column-gap: 16px; }
+}
+.nmx-page :is(button, input, select, textarea, [role=slider]):focus-visible {
+  outline: 2px solid var(--jp-content-font-color1, CanvasText); outline-offset: 1px; }
+.nmx-page .nmx-said { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden;
+  clip-path: inset(50%); white-space: nowrap; }
+.nmx-picker input { flex: 1 1 auto; min-width: 0; box-sizing: border-box; height: 28px;
+  padding: 0 6px; background: var(--jp-layout-color0, Canvas);
   color: var(--jp-ui-font-color1, CanvasText); border: 1px solid var(--jp-border-color1, #999);
-  font-family: inherit; font-size: 12px; }
+  font-family: inherit; font-size: 13px; }
 [data-jp-theme-light="false"] .nmx-picker input { color-scheme: dark; }
+[data-jp-theme-light="false"] .nmx-page {
+  --jp-widgets-dropdown-arrow: url("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' \
+viewBox='0 0 18 18'%3E%3Cpath fill='%23ddd' d='M5.2 5.9L9 9.7l3.8-3.8 1.2 1.2-5 5-5-5z'/%3E\
+%3C/svg%3E"); }
 </style>
 """
 """Put into the page once by each explorer; everything it names is inside `class="nmx"`."""

@@ -24,6 +24,10 @@ SECONDS: Final = HOURS_PER_DAY * 3600
 
 STRIP: Final = 0.26
 """Height of the histogram under the curve, as a share of the curve's own."""
+BASE: Final = -STRIP - 0.09
+"""Where the histogram stands, in units of the curve."""
+LOWEST: Final = 2.1
+"""Height of an Axes, inches, below which no words fit between histogram and curve."""
 
 FORMULAS: Final = {
     "exponential": "exp(−λ · age)",
@@ -106,6 +110,8 @@ def half_life(
             f"{_formula(scoring)}; bars: ages of {ages.size:,} entries",
         )
         layout.settle(canvas)
+        if layout.size(canvas)[1] > LOWEST:
+            _name_tallest(canvas, ages, end)
         _mark(canvas, marks, curves)
         return canvas
 
@@ -179,15 +185,18 @@ def _ages(values: ArrayLike) -> NDArray[np.float64]:
     return ages
 
 
+def _counts(ages: NDArray[np.float64], end: float) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    return np.histogram(ages, bins=min(48, max(12, ages.size // 4)), range=(0, end))
+
+
 def _histogram(canvas: Any, ages: NDArray[np.float64], end: float) -> None:
-    counts, edges = np.histogram(ages, bins=min(48, max(12, ages.size // 4)), range=(0, end))
+    counts, edges = _counts(ages, end)
     heights = STRIP * counts / counts.max()
-    base = -STRIP - 0.09
     canvas.bar(
         edges[:-1],
         heights,
         width=np.diff(edges),
-        bottom=base,
+        bottom=BASE,
         align="edge",
         color="#9a9a9a",
         edgecolor=style.PAPER,
@@ -195,7 +204,7 @@ def _histogram(canvas: Any, ages: NDArray[np.float64], end: float) -> None:
     )
     canvas.plot(
         ages,
-        np.full(ages.size, base - 0.02),
+        np.full(ages.size, BASE - 0.02),
         linestyle="none",
         marker="|",
         markersize=4,
@@ -204,11 +213,16 @@ def _histogram(canvas: Any, ages: NDArray[np.float64], end: float) -> None:
         alpha=max(0.08, min(0.7, 60 / ages.size)),
         rasterized=ages.size > 2000,
     )
+
+
+def _name_tallest(canvas: Any, ages: NDArray[np.float64], end: float) -> None:
+    """Write over the tallest bar how many entries it is of."""
+    counts, edges = _counts(ages, end)
     tallest = int(counts.argmax())
     place = float(edges[tallest : tallest + 2].mean())
     canvas.annotate(
         f"{counts.max():,} {'entry' if counts.max() == 1 else 'entries'}",
-        xy=(place, base + STRIP),
+        xy=(place, BASE + STRIP),
         xytext=(0, 1),
         textcoords="offset points",
         ha="left" if place < 0.1 * end else "right" if place > 0.9 * end else "center",

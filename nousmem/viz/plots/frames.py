@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.errors import InvalidParameter
+from nousmem.errors import InvalidParameter, suggestion
 from nousmem.scoring import PARAMETERS
 from nousmem.viz.plots.labels import is_measure, values_of
 
@@ -42,8 +41,7 @@ def require(frame: object, columns: Sequence[str], *, source: str) -> pd.DataFra
     known = [str(name) for name in frame.columns]
     for name in columns:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
+            hint = suggestion(name, known) or "."
             raise InvalidParameter(
                 f"the frame has no column {name!r}{hint} "
                 f"Columns: {', '.join(known) or 'none'}; expected a table such as {source}"

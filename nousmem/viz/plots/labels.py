@@ -23,6 +23,8 @@ MEANINGS: Final = (
     (r"AllRel@\d+", "share of queries with every relevant entry"),
     (r"Fresh@\d+", "share of updated facts with the newest on top"),
     (r"P@\d+", "share of the hits that are relevant"),
+    (r"answered", "share of queries shown an answer"),
+    (r"quiet", "share of small talk with nothing shown"),
 )
 
 PARAMETER_NAMES: Final = {
@@ -33,6 +35,9 @@ PARAMETER_NAMES: Final = {
     "pool": "entries read per leg",
     "decay_curve": "curve of decay",
     "decay_clock": "clock of decay",
+    "inject_min_score": "least score",
+    "inject_min_words": "least share of words",
+    "inject_min_cosine": "least cosine",
 }
 
 
@@ -80,7 +85,8 @@ def share(value: float, *, signed: bool = False) -> str:
     text = f"{value:+.3f}" if signed else f"{value:.3f}"
     if float(text) == 0:
         return ".000"
-    return text.replace("-", "−").replace("0.", ".", 1) if abs(value) < 0.9995 else text
+    text = text.replace("-", "−")
+    return text.replace("0.", ".", 1) if abs(value) < 0.9995 else text
 
 
 def measure_label(measure: str) -> str:

@@ -39,6 +39,9 @@ LOSSES: Final = (
     ("lost to decay", style.PALETTE[0], "xxx"),
     ("lost to an update", style.PALETTE[1], "|||"),
 )
+LOWEST: Final = 2.6
+"""Height of a narrow Axes, inches, below which the score's formula is left out."""
+
 WIDEST: Final = 46
 WIDEST_IN_A_COLUMN: Final = 18
 """Letters of a memory's content."""
@@ -96,11 +99,13 @@ def score_parts(
                 rows["content"].tolist(), rows["doc_id"].tolist(), strict=True
             )
         ]
-        # Before the layout of its figure, a narrow Axes does not know what stands at its left.
-        width = layout.size(canvas)[0] - (0.06 * max(map(len, contents), default=0)) * narrow
-        formula = _formula(in_force, updates=any(s.of_updates for s in segments))
+        # Before the layout of its figure, an Axes does not know what stands at its left.
+        width = layout.size(canvas)[0] - 0.06 * max(map(len, contents), default=0)
+        formula = f" = {_formula(in_force, updates=any(s.of_updates for s in segments))}"
+        if narrow and layout.size(canvas)[1] < LOWEST:
+            formula = ""  # its lines would leave no room for the bars
         layout.name_axes(
-            canvas, f"score = {formula}", "" if narrow else "memory and rank", inches=width
+            canvas, f"score{formula}", "" if narrow else "memory and rank", inches=width
         )
         if rows.empty:
             canvas.set(xticks=[], yticks=[])

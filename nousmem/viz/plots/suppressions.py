@@ -30,6 +30,9 @@ COUNTS: Final = (
 LEAST: Final = 5.5
 """Size of the smallest letters, points."""
 
+SIDES_INCHES: Final = 1.5
+"""Height that the names of both sides take."""
+
 PALE: Final = 0.32
 """How much of its colour the part of a bar has that is not relevant; the rest is paper."""
 
@@ -84,14 +87,17 @@ def suppression(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         canvas.yaxis.set_major_formatter(_size)
         canvas.locator_params(axis="y", nbins=8, integer=True)
         layout.name_axes(canvas, "age that decay counts", "entries, over all queries")
-        _name_side(canvas, "came in", style.PALETTE[0], top=True)
-        _name_side(canvas, "pushed out", style.PALETTE[1], top=False)
         layout.headline(
             canvas,
             "What decay pushed out of the first places",
             f"dark: relevant. In all {out.sum():,.0f} pushed out, {out_relevant.sum():,.0f} of "
             f"them relevant; {came.sum():,.0f} came in, {came_relevant.sum():,.0f} relevant",
         )
+        layout.settle(canvas)
+        # Where both do not fit above each other, the figures' own words tell which is which.
+        brief = layout.size(canvas)[1] < SIDES_INCHES
+        _name_side(canvas, "in" if brief else "came in", style.PALETTE[0], top=True)
+        _name_side(canvas, "out" if brief else "pushed out", style.PALETTE[1], top=False)
         return canvas
 
 

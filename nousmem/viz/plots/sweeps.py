@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["curve", "heatmap"]
 
 SWEEP = "swept.frame, one row a setting"
+LARGEST: Final = 8.5
+"""Size of the figures in a heatmap's cells, points, where there is room."""
 
 
 def heatmap(
@@ -78,6 +80,7 @@ def heatmap(
             f"★ best: {labels.share(high)} at {_setting(rows, [x, y, *others], measure)}"
             + (f"; equal in {ties} more" if ties else ""),
         )
+        _fit_cells(canvas, cells.shape)
         return canvas
 
 
@@ -202,6 +205,17 @@ def _steps(rows: pd.DataFrame, column: str) -> tuple[NDArray[np.intp], list[str]
     return index, labels.values_of(column, steps.tolist())
 
 
+def _fit_cells(canvas: Any, shape: tuple[int, ...]) -> None:
+    """Write the figures no larger than the cells are once all that stands around them is there."""
+    layout.settle(canvas)
+    width, height = (72 * inches for inches in layout.size(canvas))
+    # Six characters across and one up, in letters six tenths as wide as they are high.
+    fitting = min(width / shape[1] / 4.2, height / shape[0] / 1.6)
+    for text in canvas.texts:
+        if text.get_fontsize() == LARGEST:
+            text.set_fontsize(float(np.clip(fitting, 4.5, LARGEST)))
+
+
 def _draw_cells(
     canvas: Any, cells: NDArray[np.float64], best: NDArray[np.bool_], measure: str
 ) -> None:
@@ -225,10 +239,6 @@ def _draw_cells(
     style.dress(canvas, ticks=False)
     for spine in canvas.spines.values():
         spine.set_visible(False)
-    width, height = canvas.get_window_extent().size * 72 / canvas.get_figure(root=True).dpi
-    # Six characters across and one up, in letters six tenths as wide as they are high.
-    fitting = min(width / cells.shape[1] / 4.0, height / cells.shape[0] / 1.6)
-    size = float(np.clip(fitting, 4.5, 8.5))
     for (row, column), value in np.ndenumerate(cells):
         if np.isnan(value):
             text, ink = "–", style.MUTED
@@ -241,7 +251,7 @@ def _draw_cells(
             text,
             ha="center",
             va="center",
-            fontsize=size,
+            fontsize=LARGEST,
             color=ink,
             fontweight="bold" if best[row, column] else "normal",
         )

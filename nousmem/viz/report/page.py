@@ -30,7 +30,8 @@ def report_page(result: ExperimentResult, *, manifest: dict[str, Any] | None = N
     return page_template(_TEMPLATE).render(
         title=experiment.title,
         experiment=experiment,
-        n_settings=len(result.conditions[0].measured.settings),
+        n_settings=result.n_tried,
+        has_baseline=len(result.conditions[0].measured.settings) == result.n_tried,
         corpora=list({one.corpus["fingerprint"]: one.corpus for one in result.conditions}.values()),
         summary=summary(result),
         sections=sections_of(result),

@@ -66,7 +66,7 @@ def _can_draw() -> bool:
 
 def _grid_rows(result: ExperimentResult, condition: int) -> pd.DataFrame:
     """Return the rows of the grid alone: the baseline is put last where the grid has it not."""
-    return result.conditions[condition].measured.frame.head(result.experiment.settings().n_tried)
+    return result.conditions[condition].measured.frame.head(result.n_tried)
 
 
 def _parameters(names: tuple[str, ...]) -> list[str]:

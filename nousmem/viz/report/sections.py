@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nousmem.evaluation.cautions import idle_parameters
 from nousmem.evaluation.experiments import ExperimentResult, MeasuredCondition
 from nousmem.evaluation.validation import CrossValidation
 from nousmem.scoring import Scoring
@@ -30,15 +31,19 @@ class Table:
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[bool, ...]
+    """Of each column, whether it holds numbers alone, which stand under one another."""
 
     @classmethod
     def of(cls, caption: str, frame: pd.DataFrame) -> Table:
         """Return a frame as texts."""
-        rows = frame.astype(object).to_numpy().tolist()
+        columns = [frame[name].tolist() for name in frame.columns]
+        texts = [_column_texts(column) for column in columns]
         return cls(
             caption,
             tuple(map(str, frame.columns)),
-            tuple(tuple(shown(value) for value in row) for row in rows),
+            tuple(zip(*texts, strict=True)),
+            tuple(all(_is_number(value) for value in column) for column in columns),
         )
 
 
@@ -66,7 +71,7 @@ def sections_of(result: ExperimentResult) -> list[Section]:
 
 def _section(result: ExperimentResult, at: int, name: str, one: MeasuredCondition) -> Section:
     measured, tune = one.measured, result.experiment.tune
-    judged = result.cross_validated(at)
+    judged = result.cross_validated(at) if result.judgeable(at) else None
     compared = result.compared(at)
     best = measured.best(tune)
     leaderboard = measured.leaderboard(tune, top=_TOP, seed=result.experiment.seed)
@@ -96,7 +101,7 @@ def _section(result: ExperimentResult, at: int, name: str, one: MeasuredConditio
     return Section(
         name=name,
         verdict=_verdict(judged, best),
-        notes=tuple(_notes(one, judged, compared)),
+        notes=tuple(_notes(one, judged, compared, n_tried=result.n_tried)),
         tables=tuple(tables),
         pictures=tuple(pictures_of(result, at)),
         toml=best.to_toml(),
@@ -104,7 +109,9 @@ def _section(result: ExperimentResult, at: int, name: str, one: MeasuredConditio
     )
 
 
-def _verdict(judged: CrossValidation, best: Scoring) -> str:
+def _verdict(judged: CrossValidation | None, best: Scoring) -> str:
+    if judged is None:
+        return f"One query: nothing is left to judge tuning on. Best on it: {best!r}."
     interval, measure = judged.interval, judged.measure
     if interval.low > 0:
         claim = f"Tuning gains {interval.difference:+.4f} {measure}"
@@ -123,18 +130,35 @@ def _verdict(judged: CrossValidation, best: Scoring) -> str:
     )
 
 
-def _notes(one: MeasuredCondition, judged: CrossValidation, compared: pd.DataFrame) -> list[str]:
-    notes = [
-        (
+def _notes(
+    one: MeasuredCondition,
+    judged: CrossValidation | None,
+    compared: pd.DataFrame,
+    *,
+    n_tried: int,
+) -> list[str]:
+    notes: list[str] = []
+    if judged is not None:
+        notes.append(
             f"Tuned and judged on the same queries it would read {judged.tuned_on_all:.4f}: "
             f"{judged.optimism:+.4f} flattery. The {len(judged.chosen)} folds chose "
             f"{len({repr(scoring) for scoring in judged.chosen})} different settings."
-        ),
-    ]
-    if len(judged.values) < 50:
+        )
+    n_queries = int(compared["n_queries"].min())
+    if 1 < n_queries < 50:
         notes.append(
-            f"{len(judged.values)} queries are few: only differences of about "
+            f"{n_queries} queries are few: only differences of about "
             f"{float(compared['detectable'].max()):.2f} would show."
+        )
+    idle = idle_parameters(
+        one.measured.parameters,
+        one.measured.settings[:n_tried],
+        one.measured.values[:n_tried],  # noqa: PD011  # not pandas
+    )
+    if idle:
+        notes.append(
+            f"Changed nothing here, whatever the others were: {', '.join(idle)}. Rows that differ "
+            "in nothing else are equal."
         )
     if one.excluded:
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in one.excluded.items())
@@ -197,12 +221,16 @@ def _moved(one: MeasuredCondition, result: ExperimentResult) -> list[Table]:
 
 def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with difference, low and high in one column."""
-    texts = [
-        f"{difference:+.4f} [{low:+.4f}, {high:+.4f}]"
-        for difference, low, high in frame[["difference", "low", "high"]].to_numpy().tolist()
-    ]
+    texts = [_interval(*row) for row in frame[["difference", "low", "high"]].to_numpy().tolist()]
     table = frame.drop(columns=["low", "high"])
     return table.assign(difference=texts)
+
+
+def _interval(difference: float, low: float, high: float) -> str:
+    if math.isnan(difference):
+        return ""
+    ends = f"[{low:+.4f}, {high:+.4f}]" if math.isfinite(high - low) else "of one, without interval"
+    return f"{difference:+.4f} {ends}"
 
 
 def _python(scoring: Scoring) -> str:
@@ -212,6 +240,22 @@ def _python(scoring: Scoring) -> str:
     }
     arguments = "".join(f"    {name}={value!r},\n" for name, value in values.items())
     return f"import nousmem as nm\n\nscoring = nm.Scoring(\n{arguments})\n"
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _column_texts(values: Sequence[Any]) -> list[str]:
+    """Return a column's values as texts; shares all with the same decimals."""
+    floats = [one for one in values if isinstance(one, float) and not math.isnan(one)]
+    shares = any(not one.is_integer() for one in floats) and all(abs(one) <= 1 for one in floats)
+    return [
+        f"{value:.4f}"
+        if shares and isinstance(value, float) and value.is_integer()
+        else shown(value)
+        for value in values
+    ]
 
 
 def shown(value: Any) -> str:

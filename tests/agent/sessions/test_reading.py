@@ -83,6 +83,26 @@ def test_all_faults_are_reported_together_with_their_lines():
         (HEAD + TURN + "[facts.cat]\nsays = ['x']", "the name 'cat' is taken by a memory"),
         (HEAD + TURN + "[memory]\ninject_limit = -1", "inject_limit must be a whole number"),
         (HEAD + TURN + "[memory]\nuser_id = 'x'", "unknown key 'user_id'"),
+        (HEAD + '[[users]]\nid = "ada"' + TURN, "users 2: the id 'ada' is taken by another"),
+        (HEAD + '[[agents]]\nid = "assistant"' + TURN, "agents 2: the id 'assistant' is taken"),
+        (HEAD + TURN + 'expects = ["cat", "cat"]', "'cat' is named twice in expects and forbids"),
+        (HEAD + TURN + 'expects = ["cat"]\nforbids = ["cat"]', "forbids: 'cat' is named twice"),
+        (
+            HEAD.replace("2025-01-01", "2025-02-01") + TURN + 'expects = ["cat"]',
+            "expects: 'cat' is not there yet: it is made at 2025-02-01 12:00",
+        ),
+        (
+            HEAD.replace('"assistant"', '"assistant"\nsearch_scope = "session"') + TURN,
+            "conversation is missing: the agent 'assistant' has search_scope 'session'",
+        ),
+        (
+            HEAD + TURN + "[[turns.model]]\ncalls = [{ tool = 'recall', args = { qery = 'x' } }]",
+            "unknown key 'qery'; did you mean 'query'?",
+        ),
+        (HEAD + TURN + "[[turns.model]]\ncalls = [{ tool = 'recall' }]", "query is missing"),
+        (HEAD + TURN + "[[turns.operations]]\naction = 'add'", "action must be one of remember"),
+        (HEAD + TURN + "[[turns.operations]]\nactoin = 'add'", "did you mean 'action'?"),
+        (HEAD + TURN + "[[turns.operations]]\naction = 'update'", "id is missing"),
         ("name = '../up'\n" + HEAD + TURN, "name must be letters, digits"),
         ("agents = 3\n" + HEAD[HEAD.index("[[users") :] + TURN, "agents must be a list of tables"),
     ],
@@ -120,3 +140,13 @@ def test_the_example_in_the_readme_is_a_session(written: Path):
         parse_session(example.split("[[turns]]\nat = 2025-09")[0]), model="scripted"
     )
     assert [one.change for one in found["default"].turns[0].changes] == ["added", "deleted"]
+
+
+def test_a_fault_is_reported_once():
+    assert len(faults("name = 3\n" + HEAD + TURN)) == 1
+    assert len(faults(HEAD + TURN + "user = 3")) == 1
+    assert len(faults(HEAD + TURN + "[facts.name]\nsays = 'x'")) == 1
+
+
+def test_the_mark_that_some_editors_put_first_is_no_fault():
+    assert parse_session("\ufeff" + HEAD + TURN).turns

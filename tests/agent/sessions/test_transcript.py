@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from nousmem.agent.sessions import (
     Session,
@@ -13,6 +15,7 @@ from nousmem.agent.sessions import (
     write_transcript,
 )
 from nousmem.errors import SessionError
+from nousmem.viz.session_page import write_session_page
 
 from .conftest import SETTINGS
 
@@ -64,3 +67,15 @@ def test_a_damaged_transcript_is_refused_with_its_line(
             read_transcript(file)
     with pytest.raises(SessionError, match="no transcript"):
         read_transcripts(tmp_path / "nowhere")
+
+
+def test_half_a_character_that_a_model_says_is_kept(session: Session, tmp_path: Path):
+    def half(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        return ModelResponse([TextPart("bees \ud83d")])
+
+    (found,) = run_session(session, model=FunctionModel(half)).values()
+    write_transcript(found, tmp_path / "t.jsonl")
+    read = read_transcript(tmp_path / "t.jsonl")
+    assert [turn.reply for turn in read.turns] == ["bees \ud83d"] * len(read.turns)
+    write_session_page([found], tmp_path / "t.html")
+    assert "bees \\ud83d" in (tmp_path / "t.html").read_text()

@@ -103,6 +103,33 @@ def test_faults_are_named(tmp_path: Path, line: str):
         ('[corpus]\nname = "assistant-year"\n[grid]\nrrf_k = { lo = 3 }\n', "lo"),
         ('[corpus]\nname = "assistant-year"\n[scoring]\nrrf_k = -3\n', "rrf_k"),
         ('[corpus]\nname = "assistant-year"\n[search]\nmethod = "sobol"\n', "trials"),
+        ('[corpus]\nname = "beam"\n[retrieval]\npool = [30, 30]\n', "stands twice"),
+        ('[corpus]\nname = "beam"\n[retrieval]\npool = [30, 0]\n', "retrieval: pool must"),
+        ('[corpus]\nname = "beam"\n[retrieval]\nstore = "sqlit"\n', "retrieval: unknown store"),
+        ('[corpus]\nname = "beam"\n[retrieval]\nlegs = "vector"\n', "needs an embedder"),
+        (
+            (
+                '[corpus]\nname = "beam"\n'
+                '[retrieval]\nstore = "sqlite:x.db"\nembedder = ["none", "hashing"]\n'
+            ),
+            "would be filled from 2",
+        ),
+        ("corpus = []\n", "no condition"),
+        (
+            '[corpus]\nname = "beam"\n[scoring]\nhalf_life_days = 3\n[grid]\ndecay_lambda = [1]\n',
+            r"decay_lambda: fixed in \[scoring\] and varied",
+        ),
+        (
+            '[corpus]\nname = "beam"\n[grid]\nweights = { step = 0.00001 }\n',
+            "5,000,150,001 settings",
+        ),
+        (
+            (
+                f'[corpus]\nname = "beam"\n[grid]\nrrf_k = {list(range(1, 2001))}\n'
+                f"w_importance = {list(range(1000))}\n"
+            ),
+            r"2,000,000 settings \(2,000 of rrf_k × 1,000 of w_importance\)",
+        ),
         (
             '[corpus]\nname = "beam"\n[grid]\nrrf_k = [3]\n[search]\nmethod = "optuna"\ntrials = 3',
             "optuna",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nousmem import evaluation as ev
@@ -103,3 +105,60 @@ def test_a_gate_watches_one_setting(experiment_file: Path, tmp_path: Path):
     result = ev.run_experiment(ev.read_experiment(experiment_file))
     with pytest.raises(ExperimentError, match="one setting"):
         write_baseline(result, tmp_path / "x.json")
+
+
+def test_changes_up_and_down_by_chance_are_seldom_a_fall(gate_file: Path, baseline: Path):
+    """Eight verdicts, of which any may fall: were each held to 95 %, a tenth of such gates fail."""
+    result = ev.run_experiment(ev.read_experiment(gate_file))
+    rng = np.random.default_rng(7)
+    fallen = 0
+    for _ in range(40):
+        conditions = [
+            replace(one, measured=replace(one.measured, values=_moved(one.measured.values, rng)))
+            for one in result.conditions
+        ]
+        fallen += not check_gate(replace(result, conditions=tuple(conditions)), baseline).passed
+    assert fallen <= 4
+
+
+def _moved(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A fifth of the queries, all measures together, up or down alike."""
+    signs = rng.choice([-0.3, 0, 0.3], values.shape[-1], p=[0.1, 0.8, 0.1])
+    return values + signs
+
+
+def test_one_users_queries_that_fall_are_a_fall(gate_file: Path, baseline: Path):
+    """Of six users one alone is hurt: what is drawn is single queries."""
+    result = ev.run_experiment(ev.read_experiment(gate_file))
+    first = result.conditions[0]
+    hurt = [query.group == "u3" for query in first.measured.queries]
+    values = first.measured.values - 0.4 * np.array(hurt)
+    worse = replace(first, measured=replace(first.measured, values=values))
+    gate = check_gate(replace(result, conditions=(worse, *result.conditions[1:])), baseline)
+    assert gate.verdicts["verdict"].eq("fell").sum() == 2
+
+
+def test_a_corpus_without_updates_beside_one_with_them(gate_file: Path, tmp_path: Path):
+    """Fresh exists under one condition alone; a query that loses its marks is lost."""
+    gate_file.write_text(
+        gate_file.read_text().replace('"R@5"]', '"R@5", "Fresh@5"]')
+        + '\n[[corpus]]\nname = "assistant-year"\n'
+    )
+    text = gate_file.read_text().replace("[corpus]\n", "[[corpus]]\n")
+    text = text.replace('embedder = ["none", "hashing"]\npool = [10, 20]', "")
+    gate_file.write_text(text.replace("[[[", "[[").replace("]]]", "]]"))
+    result = ev.run_experiment(ev.read_experiment(gate_file))
+    file = tmp_path / "both.json"
+    write_baseline(result, file)
+    gate = check_gate(result, file)
+    assert gate.passed
+    assert len(gate.verdicts) == 2 + 3
+    year = result.conditions[1]
+    values = year.measured.values.copy()
+    marked = np.flatnonzero(~np.isnan(values[0, 2]))
+    values[:, 2, marked[:3]] = np.nan
+    unmarked = replace(year, measured=replace(year.measured, values=values))
+    gate = check_gate(replace(result, conditions=(result.conditions[0], unmarked)), file)
+    assert not gate.passed
+    assert len(gate.lost) == 3
+    assert gate.lost[0].endswith(": Fresh@5")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import os
 import shutil
+import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +18,8 @@ import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.errors import ExperimentError, InvalidParameter, UnknownName
 from nousmem.evaluation.experiments import conditions as conditions_module
+from nousmem.evaluation.experiments.folder import ResultFolder
+from nousmem.viz.report import write_report
 
 
 def test_a_condition_is_what_a_sweep_finds(experiment_file: Path):
@@ -103,6 +110,99 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     assert len(measured) == 2
     shutil.rmtree(out / "conditions" / "002.part", ignore_errors=True)
     assert files_of(out) == files_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", ["values.parquet", "condition.json"])
+def test_a_damaged_condition_is_measured_again(
+    experiment_file: Path, tmp_path: Path, files_of, name: str
+):
+    experiment, out = ev.read_experiment(experiment_file), tmp_path / "out"
+    ev.run_experiment(experiment, out=out)
+    before = files_of(out)
+    (out / "conditions" / "001" / name).write_bytes(b"{")
+    ev.run_experiment(experiment, out=out)
+    assert files_of(out) == before
+    assert json.loads((out / "manifest.json").read_text())["conditions_taken_up"] == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no locks of this kind")
+def test_two_processes_do_not_write_one_folder(experiment_file: Path, tmp_path: Path):
+    experiment, out = ev.read_experiment(experiment_file), tmp_path / "out"
+    folder = ResultFolder(out, experiment)
+    folder.begin()
+    with folder.held(), pytest.raises(ExperimentError, match="another process is writing"):
+        ev.run_experiment(experiment, out=out)
+    ev.run_experiment(experiment, out=out)
+
+
+def test_a_full_disk_is_named_and_what_is_done_is_kept(
+    experiment_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    experiment, out = ev.read_experiment(experiment_file), tmp_path / "out"
+    true_write = ResultFolder.write_condition
+
+    def full(self, at, key, one):
+        if at == 2:
+            raise OSError(28, "No space left on device")
+        true_write(self, at, key, one)
+
+    monkeypatch.setattr(ResultFolder, "write_condition", full)
+    with pytest.raises(ExperimentError, match=r"out cannot be written.*No space left.*are kept"):
+        ev.run_experiment(experiment, out=out)
+    monkeypatch.undo()
+    ev.run_experiment(experiment, out=out)
+    assert json.loads((out / "manifest.json").read_text())["conditions_taken_up"] == 2
+
+
+def test_where_a_corpus_lies_is_not_what_is_asked(
+    experiment_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The path of a file's corpus depends on where one stands, and its data do not."""
+    ev.run_experiment(ev.read_experiment(experiment_file), out=tmp_path / "out")
+    monkeypatch.chdir(experiment_file.parent)
+    ev.run_experiment(ev.read_experiment(experiment_file.name), out=tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["conditions_taken_up"] == 4
+
+
+def test_a_single_query_is_measured_though_nothing_is_judged(
+    experiment_file: Path, tmp_path: Path, write_tables
+):
+    write_tables(tmp_path / "tables", n_queries=3)  # two of them without a relevant entry
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ev.run_experiment(ev.read_experiment(experiment_file), out=tmp_path / "out")
+        report = write_report(tmp_path / "out").read_text()
+        assert (result.comparison["n_queries"] == 1).all()
+    assert result.tuned["folds"].eq(0).all()
+    assert result.tuned["mean"].isna().all()
+    assert "nothing is left to judge" in report
+    assert "+nan" not in report
+
+
+def test_a_bad_condition_is_found_before_any_is_measured(
+    experiment_file: Path, monkeypatch: pytest.MonkeyPatch
+):
+    experiment = ev.read_experiment(experiment_file)
+    last = experiment.conditions[-1]
+    monkeypatch.setattr(conditions_module, "retrieve_pool", None)
+    for changed in ({"store": "sqlit"}, {"legs": ("text", "vektor")}, {"embedder": "mini"}):
+        wrong = dataclasses.replace(last, retrieval=dataclasses.replace(last.retrieval, **changed))
+        with pytest.raises(LookupError, match="did you mean"):
+            ev.run_experiment(dataclasses.replace(experiment, conditions=(last, wrong)))
+    with pytest.raises(ExperimentError, match="stands twice"):
+        ev.run_experiment(dataclasses.replace(experiment, conditions=(last, last)))
+    with pytest.raises(ExperimentError, match="no condition"):
+        ev.run_experiment(dataclasses.replace(experiment, conditions=()))
+
+
+def test_what_does_not_fit_into_memory_is_refused(
+    experiment_file: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(conditions_module, "retrieve_pool", None)
+    monkeypatch.setattr(os, "sysconf", lambda name: 10)
+    with pytest.raises(InvalidParameter, match="7 settings × 2 measures × 58 queries"):
+        ev.run_experiment(ev.read_experiment(experiment_file))
 
 
 def test_other_data_is_measured_again(experiment_file: Path, tmp_path: Path, write_tables):

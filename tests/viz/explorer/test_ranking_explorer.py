@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -375,3 +376,92 @@ def test_importing_it_loads_nothing_heavy() -> None:
     heavy = "{'ipywidgets', 'pandas', 'matplotlib', 'scipy'}"
     code = f"import sys, nousmem.viz; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_store_that_has_changed_is_read_again(store: nm.Store) -> None:
+    explorer = RankingExplorer(store, now=NOW)
+    explorer.own.value = "tea"
+    gone = ids(explorer.hits)[:3]
+    store.delete(gone)
+    explorer.own.value = "bread"
+    explorer.own.value = "tea"
+    assert explorer.hits
+    assert not set(gone) & set(ids(explorer.hits))
+
+
+def test_what_finds_nothing_says_where_was_looked(store: nm.Store) -> None:
+    explorer = RankingExplorer(store, now=NOW)
+    explorer.own.value = "zebra"
+    assert "No memory matches these words" in shown(explorer)
+    assert "Score =" not in shown(explorer)
+    explorer.own.value = "tea"
+    explorer.scope.value = nm.Scope(user_id="ada")
+    explorer.as_of.value = datetime(1999, 1, 1)  # noqa: DTZ001 (the picker knows no zones)
+    assert "Only user &#x27;ada&#x27; and what was there on 1999-01-01 00:00" in shown(explorer)
+    explorer.as_of.value = None
+    assert "Nothing is found" not in shown(explorer)
+    nobody = RankingExplorer(nm.open_store("memory:"))
+    nobody.own.value = "tea"
+    assert "There are no memories here yet" in shown(nobody)
+
+
+def test_a_term_without_weight_takes_no_room(explorer: RankingExplorer) -> None:
+    assert "recency" not in explorer._shown.value
+    explorer.controls["w_recency"].value = "0.2"
+    assert "<span class='key recency'></span>recency" in explorer._shown.value
+    assert "taken by age" in explorer._shown.value
+    explorer.controls["decay_lambda"].value = "off"
+    assert "taken by age" not in explorer._shown.value
+
+
+def test_looking_for_queries_says_how_many_there_are(explorer: RankingExplorer) -> None:
+    explorer.find.value = "no such <query>"
+    assert "0 of 4 queries match “no such &lt;query&gt;”" in shown(explorer)
+    explorer.find.value = "fact"
+    assert "2 of 4 queries match" in shown(explorer)
+    explorer.find.value = ""
+    assert "queries match" not in shown(explorer)
+
+
+def test_the_instant_is_kept_exactly_and_shown_to_the_second(corpus: nm.Corpus) -> None:
+    moment = NOW.replace(second=5, microsecond=720_000)
+    query = dataclasses.replace(corpus.queries[0], now=moment, as_of=moment)
+    one = corpus.select(corpus.queries[:1])
+    explorer = RankingExplorer(dataclasses.replace(one, queries=(query,)))
+    assert explorer.as_of.value == moment.replace(tzinfo=None, microsecond=0)
+    assert explorer.hits.now == moment
+    assert explorer.wait(60)
+
+
+def test_a_closed_explorer_is_opened_again(explorer: RankingExplorer) -> None:
+    pytest.importorskip("IPython")
+    explorer.widget.close()
+    ipywidgets.Widget.close_all()
+    assert explorer.controls["decay_lambda"].comm is None
+    explorer._ipython_display_()
+    parts = descendants(explorer.widget)
+    models = [*parts, *(part.layout for part in parts), explorer.reset.style]
+    assert all(one.comm is not None for one in models)
+    assert explorer.widget._repr_mimebundle_() is not None
+    explorer.controls["decay_lambda"].value = "off"
+    assert explorer.scoring.decay_lambda == 0
+
+
+def test_long_and_odd_texts(store: nm.Store) -> None:
+    override = "tea \u202e backwards"
+    store.put([nm.Entry("tea " * 5000, id="long" * 60), nm.Entry(override), nm.Entry("שלום tea")])
+    explorer = RankingExplorer(store, now=NOW + timedelta(days=1))
+    explorer.limit.value = 30
+    explorer.own.value = "tea"
+    assert len(explorer.hits) > 10
+    # What turns the direction of letters ends with the text it is in.
+    assert f"<div dir='auto'>{override}</div>" in shown(explorer)
+    explorer.own.value = "tea " * 4000
+    assert max(map(len, explorer._shown.value.split("<"))) < 1000
+
+
+def test_fresh_alone_where_nothing_is_marked(corpus: nm.Corpus) -> None:
+    unmarked = corpus.select([query for query in corpus.queries if not query.metadata])
+    explorer = RankingExplorer(unmarked, measures=["Fresh@10"])
+    assert explorer.wait(60)
+    assert "Not measured: no query says which memories an update replaced" in shown(explorer)
