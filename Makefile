@@ -38,6 +38,7 @@ evals: $(READY)
 		cp out/evals/$$name/settings.csv evals/results/$$name.csv; \
 	done
 	$(BIN)/python evals/freshness.py
+	$(BIN)/python evals/injection.py
 	$(BIN)/python evals/pictures.py
 
 html: $(DEV_READY)

@@ -153,9 +153,22 @@ class InjectionResult:
         return self.settings[self.best_index(quiet=quiet)]
 
     def baseline_index(self) -> int:
-        """Return the row of the documented defaults, or 0 where they were not tried."""
+        """Return the row of the documented defaults.
+
+        Where they were not tried, the first row with the documented thresholds, under whatever
+        ranking; or else 0.
+        """
         default = InjectionSetting()
-        return self.settings.index(default) if default in self.settings else 0
+        if default in self.settings:
+            return self.settings.index(default)
+        return next(
+            (
+                at
+                for at, setting in enumerate(self.settings)
+                if replace(setting, scoring=default.scoring) == default
+            ),
+            0,
+        )
 
     def compare(
         self,

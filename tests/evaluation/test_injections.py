@@ -207,7 +207,15 @@ def test_settings_are_compared_over_queries() -> None:
     assert table["name"].tolist() == ["1"] * 3
     with pytest.raises(nm.InvalidParameter, match="0 to 1; got 7"):
         result.compare([7])
-    assert made([0.2] * 6, [1] * 6, [1] * 6).baseline_index() == 4
+
+
+def test_the_baseline_is_what_is_documented() -> None:
+    result = made([0.2] * 6, [1] * 6, [1] * 6)
+    assert result.baseline_index() == 4  # the default limit
+    slow = nm.Scoring(half_life_days=400)
+    settings = tuple(dataclasses.replace(one, scoring=slow) for one in result.settings)
+    assert dataclasses.replace(result, settings=settings).baseline_index() == 4
+    assert dataclasses.replace(result, settings=settings[:3]).baseline_index() == 0
 
 
 def test_what_is_tuned_is_judged_on_what_it_did_not_see() -> None:
