@@ -34,10 +34,10 @@ import typer
 from numpy.typing import NDArray
 
 import nousmem as nm
-from nousmem.evaluation.comparison import paired_interval
-from nousmem.evaluation.folds import fold_of, query_groups
 from nousmem.evaluation.measures import WatchedRanks, parse_measures
 from nousmem.evaluation.pools import CandidatePool, load_partition, retrieve_pool
+from nousmem.evaluation.statistics.folds import fold_of, query_groups
+from nousmem.evaluation.statistics.resampling import paired_interval
 from nousmem.evaluation.sweeps import pool_scores, score_settings, watched_ranks
 
 Floats = NDArray[np.float64]

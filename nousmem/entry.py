@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from nousmem.errors import InvalidEntry, InvalidVector
 
 __all__ = [
+    "ENTRY_FIELDS",
     "Entry",
     "MemoryType",
     "Vector",
@@ -27,6 +28,7 @@ __all__ = [
     "parse_instant",
     "parse_type",
     "parse_vector",
+    "reject_unknown_fields",
     "restore_entry",
     "with_own_metadata",
     "with_vector",

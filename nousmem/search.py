@@ -23,7 +23,7 @@ from nousmem.scoring import Scoring
 from nousmem.stores.base import Store, searches_vectors
 from nousmem.stores.filters import check_limit, check_min_score, check_query
 
-__all__ = ["DegradedSearchWarning", "Search"]
+__all__ = ["MIN_POOL", "DegradedSearchWarning", "Search"]
 
 MIN_POOL = 30
 _ON_ERROR = ("degrade", "raise")

@@ -222,3 +222,30 @@ def test_no_file_is_too_long(path: Path):
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_every_module_says_what_it_is_for(path: Path):
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def offered(path: Path) -> set[str] | None:
+    """What a module says that others may take from it; None where it does not say."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return None
+
+
+def test_what_modules_take_from_each_other_is_offered():
+    named = dict(zip(MODULES, map(offered, FILES), strict=True))
+    taken = [
+        (path, node.module, alias.name)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module in named
+        for alias in node.names
+        if f"{node.module}.{alias.name}" not in named
+    ]
+    assert len(taken) > 500
+    unlisted = [
+        f"{path.relative_to(PACKAGE)}: {module}.{name}"
+        for path, module, name in taken
+        if (names := named[module]) is not None and name not in names
+    ]
+    assert not unlisted

@@ -23,7 +23,14 @@ from nousmem.stores import open_store
 from nousmem.stores.base import Store
 from nousmem.stores.filters import EntryFilter
 
-__all__ = ["CHARACTERS_SEARCHED", "MemoryAccess", "SearchScope", "searched_part", "utc_now"]
+__all__ = [
+    "CHARACTERS_SEARCHED",
+    "SEARCH_SCOPES",
+    "MemoryAccess",
+    "SearchScope",
+    "searched_part",
+    "utc_now",
+]
 
 _LOG = logging.getLogger(__name__)
 

@@ -20,7 +20,16 @@ from nousmem.agent.writing import Change, add, change, remove, undo_change
 from nousmem.entry import Entry, MemoryType
 from nousmem.errors import EntryNotFound, InvalidEntry, NousmemError
 
-__all__ = ["Outcome", "Reflection", "apply_reply", "known_memories", "reflection_prompt", "undo"]
+__all__ = [
+    "INSTRUCTIONS",
+    "OPERATIONS_SCHEMA",
+    "Outcome",
+    "Reflection",
+    "apply_reply",
+    "known_memories",
+    "reflection_prompt",
+    "undo",
+]
 
 _LOG = logging.getLogger(__name__)
 _TURN_CHARACTERS: Final = 4000

@@ -19,14 +19,14 @@ from nousmem.corpora.frames import read_queries
 from nousmem.corpora.tables import TABLE_SUFFIXES, columns_by_table
 from nousmem.embeddings import Embedder, embed, open_embedder
 from nousmem.errors import CorpusError, InvalidParameter, StoreError
-from nousmem.evaluation.judgement_file import LEVELS
-from nousmem.evaluation.judging import (
+from nousmem.evaluation.judging.judgement_file import LEVELS
+from nousmem.evaluation.judging.labelling import KEYS, LabelCandidate, LabelSession
+from nousmem.evaluation.judging.proposing import (
     judged_share,
     leg_contributions,
     propose_pool,
     read_qrels,
 )
-from nousmem.evaluation.labelling import KEYS, LabelCandidate, LabelSession
 from nousmem.stores import Store
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def label(
     out: Annotated[
         Path | None, typer.Option(help="The judgements; default qrels.tsv (pool.csv for a pool).")
     ] = None,
-    depth: Annotated[int, typer.Option(help="Entries read from each leg.")] = 30,
+    pool: Annotated[int, typer.Option(help="Entries read from each leg.")] = 30,
     embedder: Annotated[
         str, typer.Option(help="minilm, hashing, or none for the text leg alone.")
     ] = "none",
@@ -70,17 +70,19 @@ def label(
     with _searched(store, model, named["entries"]) as searched:
         if not searched.list(limit=1):
             raise StoreError(f"the store {store} is empty: `nousmem import` fills it from a file")
-        pool = propose_pool(searched, asked, depth=depth, embedder=model, seed=seed, progress=True)
-    without = [one.query_id for one in asked if one.query_id not in set(pool["query_id"])]
+        proposed = propose_pool(
+            searched, asked, pool=pool, embedder=model, seed=seed, progress=True
+        )
+    without = [one.query_id for one in asked if one.query_id not in set(proposed["query_id"])]
     if propose_only:
-        _write_pool(pool, out or Path("pool.csv"), without, as_json=as_json)
+        _write_pool(proposed, out or Path("pool.csv"), without, as_json=as_json)
         return
-    session = LabelSession(pool, out or Path("qrels.tsv"))
+    session = LabelSession(proposed, out or Path("qrels.tsv"))
     console = Console(stderr=as_json, highlight=False, markup=False, soft_wrap=True)
     for query_id in without:
         console.print(f"{query_id}: nothing is found for it, so there is nothing to judge")
     _ask(session, console)
-    _print_summary(session, pool, without, as_json=as_json)
+    _print_summary(session, proposed, without, as_json=as_json)
 
 
 @contextmanager

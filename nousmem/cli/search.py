@@ -16,7 +16,7 @@ from nousmem.entry import parse_instant
 from nousmem.scoring import PARAMETERS, Scoring
 from nousmem.search import Search
 
-__all__ = ["search"]
+__all__ = ["parse_number", "search"]
 
 
 def search(

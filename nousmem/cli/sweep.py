@@ -28,7 +28,7 @@ from nousmem.evaluation.measured import MeasuredSettings, default_row
 from nousmem.evaluation.measures import parse_measures
 from nousmem.scoring import CHOICES
 
-__all__ = ["sweep"]
+__all__ = ["print_leaderboard", "sweep"]
 
 
 def sweep(

@@ -26,7 +26,7 @@ from nousmem.errors import CorpusError, CorpusFileMissing, InvalidParameter, Unk
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["list_corpora", "load_corpus", "recognise_corpus"]
+__all__ = ["is_corpus", "list_corpora", "load_corpus", "recognise_corpus"]
 
 
 @dataclass(frozen=True, slots=True)

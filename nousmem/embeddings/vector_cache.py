@@ -20,7 +20,15 @@ from nousmem.embeddings.base import Matrix
 from nousmem.entry import epoch_microseconds, from_epoch_microseconds, parse_instant
 from nousmem.errors import EmbedderError
 
-__all__ = ["CacheRow", "VectorCache", "cache_path", "cache_summary", "prune_cache"]
+__all__ = [
+    "CacheRow",
+    "VectorCache",
+    "cache_path",
+    "cache_summary",
+    "prune_cache",
+    "text_key",
+    "utc_now",
+]
 
 CACHE_VARIABLE: Final = "NOUSMEM_CACHE"
 """Environment variable that names the folder of the cache."""

@@ -7,15 +7,6 @@ from nousmem.evaluation.cautions import (
     IdleParameterWarning,
     SilentLegWarning,
 )
-from nousmem.evaluation.comparison import (
-    FewQueriesWarning,
-    Interval,
-    compare,
-    compare_values,
-    holm,
-    paired_interval,
-    paired_p_value,
-)
 from nousmem.evaluation.experiments import (
     Experiment,
     ExperimentResult,
@@ -24,11 +15,12 @@ from nousmem.evaluation.experiments import (
     read_result,
     run_experiment,
 )
-from nousmem.evaluation.folds import fold_of, query_groups
 from nousmem.evaluation.grids import ConfoundedGridWarning, grid_settings
-from nousmem.evaluation.injection_results import InjectionResult, InjectionSetting
-from nousmem.evaluation.injections import sweep_injection
-from nousmem.evaluation.judging import (
+from nousmem.evaluation.injections.results import InjectionResult, InjectionSetting
+from nousmem.evaluation.injections.small_talk import SMALL_TALK
+from nousmem.evaluation.injections.sweeping import sweep_injection
+from nousmem.evaluation.judging.labelling import LabelSession
+from nousmem.evaluation.judging.proposing import (
     Judgement,
     JudgementFile,
     judged_at,
@@ -37,19 +29,25 @@ from nousmem.evaluation.judging import (
     propose_pool,
     read_qrels,
 )
-from nousmem.evaluation.labelling import LabelSession
 from nousmem.evaluation.measured import MeasuredSettings
 from nousmem.evaluation.measures import Measure, evaluate, per_query
 from nousmem.evaluation.pools import CandidatePool, load_partition, retrieve_pool
 from nousmem.evaluation.ranges import Range, Simplex
-from nousmem.evaluation.replay_results import ReplayResult
-from nousmem.evaluation.replays import replay
+from nousmem.evaluation.replays.replaying import replay
+from nousmem.evaluation.replays.results import ReplayResult
 from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.runs import run_queries
-from nousmem.evaluation.small_talk import SMALL_TALK
+from nousmem.evaluation.statistics.comparison import FewQueriesWarning, compare, compare_values
+from nousmem.evaluation.statistics.folds import fold_of, query_groups
+from nousmem.evaluation.statistics.resampling import (
+    Interval,
+    holm,
+    paired_interval,
+    paired_p_value,
+)
+from nousmem.evaluation.statistics.validation import CrossValidation, cross_validate
 from nousmem.evaluation.suppressions import suppression
 from nousmem.evaluation.sweeps import sweep, sweep_again
-from nousmem.evaluation.validation import CrossValidation, cross_validate
 
 __all__ = [
     "SMALL_TALK",

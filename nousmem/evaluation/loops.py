@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nousmem.scoring import Floats
+
 __all__ = [
     "rank_watched",
     "write_average_precision",
@@ -27,7 +29,6 @@ __all__ = [
     "write_share_found",
 ]
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Ranks = NDArray[np.int32]
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from nousmem.corpora import Corpus, Query
 from nousmem.errors import InvalidParameter, UnknownName
-from nousmem.evaluation.folds import query_groups
 from nousmem.evaluation.measures import Measure, best_first, query_means
-from nousmem.evaluation.resampling import drawn_whole, paired_interval
-from nousmem.evaluation.validation import CrossValidation, cross_validate
+from nousmem.evaluation.statistics.folds import query_groups
+from nousmem.evaluation.statistics.resampling import drawn_whole, paired_interval
+from nousmem.evaluation.statistics.validation import CrossValidation, cross_validate
 from nousmem.scope import SCOPE_FIELDS, Scope
 from nousmem.scoring import Floats, Scoring, half_life_days
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nousmem.corpora import Query
 from nousmem.errors import CorpusError, InvalidParameter, UnknownName
 from nousmem.evaluation.updates import UpdateMarks
+from nousmem.scoring import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,6 @@ __all__ = [
     "query_means",
 ]
 
-Floats = NDArray[np.float64]
 
 _NOWHERE: Final = np.iinfo(np.int64).max
 

@@ -33,7 +33,7 @@ from nousmem.scoring import (
 from nousmem.search import MIN_POOL, Search
 from nousmem.stores import Store, open_store
 
-__all__ = ["CandidatePool", "load_partition", "retrieve_pool"]
+__all__ = ["CandidatePool", "check_corpus", "close_store", "load_partition", "retrieve_pool"]
 
 _COMPARED: Final = 1_000_000
 """Pairs of candidates compared at a time, some 20 bytes each."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.pools import CandidatePool
-from nousmem.evaluation.replay_loops import judged_relevant
-from nousmem.evaluation.replay_turns import Places, first_places
+from nousmem.evaluation.replays.loops import judged_relevant
+from nousmem.evaluation.replays.turns import Places, first_places
 from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.sweeps import pool_scores
 from nousmem.scoring import HOURS_PER_DAY, Floats, decay_hours, score_order

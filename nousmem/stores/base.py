@@ -19,6 +19,7 @@ from nousmem.entry import Entry, MemoryType
 from nousmem.scope import GLOBAL, ScopeLike
 
 __all__ = [
+    "Closing",
     "Fault",
     "KeptStore",
     "ScoredEntries",

@@ -20,7 +20,7 @@ from nousmem.errors import EmbeddingMismatch
 from nousmem.scope import SCOPE_FIELDS
 from nousmem.stores.filters import EntryFilter
 
-__all__ = ["EmbeddingSpace", "VectorIndex", "VectorRow"]
+__all__ = ["EmbeddingSpace", "VectorIndex", "VectorRow", "space_of"]
 
 _CODED = (*SCOPE_FIELDS, "type")
 _GATHER_SHARE = 3  # copying rows out costs about three times as much as multiplying them in place

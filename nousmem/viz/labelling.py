@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from nousmem.corpora.files import PathLike
 from nousmem.corpora.tables import Row
 from nousmem.errors import NousmemError
-from nousmem.evaluation.judgement_file import LEVELS
-from nousmem.evaluation.labelling import LabelCandidate, LabelSession
+from nousmem.evaluation.judging.judgement_file import LEVELS
+from nousmem.evaluation.judging.labelling import LabelCandidate, LabelSession
 from nousmem.viz.explorer.announcing import Announcer
 from nousmem.viz.explorer.ranking_html import shortened
 from nousmem.viz.explorer.toolkit import displayed, page

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from nousmem.errors import InvalidParameter, MissingDependency
 
-__all__ = ["DASHES", "FONT", "MARKERS", "PALETTE", "drawing", "save"]
+__all__ = ["DASHES", "FONT", "MARKERS", "PALETTE", "drawing", "ink_on", "save"]
 
 FONT: Final = "DejaVu Sans"
 """Ships with matplotlib, so that a picture is the same on every machine."""

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from nousmem.errors import CorpusError, InvalidParameter, MissingDependency
-from nousmem.evaluation.judgement_file import JudgementFile
+from nousmem.evaluation.judging.judgement_file import JudgementFile
 from nousmem.viz.labelling import LabellingTable
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)

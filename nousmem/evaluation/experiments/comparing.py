@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from nousmem.errors import ExperimentError
-from nousmem.evaluation.comparison import compare_values
 from nousmem.evaluation.experiments.conditions import MeasuredCondition
 from nousmem.evaluation.experiments.results import ExperimentResult
 from nousmem.evaluation.measures import Measure
+from nousmem.evaluation.statistics.comparison import compare_values
 
 if TYPE_CHECKING:
     import pandas as pd

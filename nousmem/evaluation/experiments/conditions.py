@@ -21,7 +21,16 @@ from nousmem.evaluation.pools import retrieve_pool
 from nousmem.evaluation.sweeps import Engine, score_settings
 from nousmem.scoring import Scoring
 
-__all__ = ["Condition", "CorpusChoice", "MeasuredCondition", "RetrievalChoice", "Settings"]
+__all__ = [
+    "Condition",
+    "CorpusChoice",
+    "MeasuredCondition",
+    "RetrievalChoice",
+    "Settings",
+    "condition_names",
+    "describe_corpus",
+    "varied_columns",
+]
 
 
 @dataclass(frozen=True, slots=True)

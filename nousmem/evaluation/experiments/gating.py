@@ -23,7 +23,7 @@ from nousmem.errors import ExperimentError, InvalidParameter
 from nousmem.evaluation.experiments.conditions import MeasuredCondition
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.experiments.results import ExperimentResult
-from nousmem.evaluation.resampling import paired_interval
+from nousmem.evaluation.statistics.resampling import paired_interval
 from nousmem.scoring import Floats
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nousmem.evaluation.comparison import compare_values
 from nousmem.evaluation.experiments.conditions import (
     MeasuredCondition,
     condition_names,
@@ -17,7 +16,8 @@ from nousmem.evaluation.experiments.conditions import (
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.measured import MeasuredQuery, MeasuredSettings
 from nousmem.evaluation.measures import query_means
-from nousmem.evaluation.validation import CrossValidation, cross_validate
+from nousmem.evaluation.statistics.comparison import compare_values
+from nousmem.evaluation.statistics.validation import CrossValidation, cross_validate
 from nousmem.scoring import Floats, Scoring
 
 if TYPE_CHECKING:

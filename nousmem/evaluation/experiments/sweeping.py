@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from nousmem.evaluation.comparison import FewQueriesWarning
 from nousmem.evaluation.experiments.conditions import (
     Condition,
     CorpusChoice,
@@ -17,6 +16,7 @@ from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.experiments.folder import ResultFolder
 from nousmem.evaluation.experiments.results import ExperimentResult
 from nousmem.evaluation.results import SweepResult
+from nousmem.evaluation.statistics.comparison import FewQueriesWarning
 
 __all__ = ["swept_experiment", "write_sweep"]
 

@@ -16,7 +16,16 @@ from nousmem.errors import InvalidParameter
 from nousmem.scoring import HOURS_PER_DAY, Floats, Scoring, age_hours, decay_under, epoch_seconds
 from nousmem.stores import Store
 
-__all__ = ["ACCESSES", "Band", "Memories", "shares_of", "shares_over_a_year"]
+__all__ = [
+    "ACCESSES",
+    "DAYS",
+    "Band",
+    "Memories",
+    "bands_of",
+    "shares_of",
+    "shares_over_a_year",
+    "tenths",
+]
 
 ACCESSES: Final = {
     "as they were accessed": None,

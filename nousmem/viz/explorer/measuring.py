@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from nousmem.corpora import Corpus
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.folds import query_groups
 from nousmem.evaluation.measures import Measure, parse_measures
 from nousmem.evaluation.pools import CandidatePool
-from nousmem.evaluation.resampling import drawn_whole, paired_interval
+from nousmem.evaluation.statistics.folds import query_groups
+from nousmem.evaluation.statistics.resampling import drawn_whole, paired_interval
 from nousmem.evaluation.sweeps import score_settings
 from nousmem.scoring import Floats, Scoring
 

@@ -11,7 +11,15 @@ from nousmem.scoring import Scoring, half_life_days
 from nousmem.viz.explorer.rankings import Missing, Ranking, Row, movement
 from nousmem.viz.plots.labels import duration, share
 
-__all__ = ["explanation", "ranking_table", "row_choice", "side_by_side"]
+__all__ = [
+    "badges",
+    "decay_in_words",
+    "explanation",
+    "ranking_table",
+    "row_choice",
+    "shortened",
+    "side_by_side",
+]
 
 _LONGEST: Final = 300
 _NARROW: Final = "\u202f"

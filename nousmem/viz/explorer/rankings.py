@@ -12,7 +12,7 @@ from nousmem.entry import Entry
 from nousmem.hits import Hits
 from nousmem.scoring import HOURS_PER_DAY, Scoring, score_order
 
-__all__ = ["Missing", "Ranking", "Row", "movement", "rank_entries"]
+__all__ = ["Missing", "Ranking", "Row", "marks_of", "movement", "rank_entries"]
 
 
 @dataclass(frozen=True, slots=True)

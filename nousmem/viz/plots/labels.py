@@ -9,7 +9,17 @@ from typing import Final
 
 from nousmem.scoring import half_life_days
 
-__all__ = ["days_of", "duration", "durations", "measure_label", "parameter_label", "share"]
+__all__ = [
+    "days_of",
+    "duration",
+    "durations",
+    "is_half_life",
+    "is_measure",
+    "measure_label",
+    "parameter_label",
+    "share",
+    "values_of",
+]
 
 RATES: Final = {
     "decay_lambda": "half-life of relevance",

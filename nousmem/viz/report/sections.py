@@ -11,14 +11,14 @@ import numpy as np
 
 from nousmem.evaluation.cautions import idle_parameters
 from nousmem.evaluation.experiments import ExperimentResult, MeasuredCondition
-from nousmem.evaluation.validation import CrossValidation
+from nousmem.evaluation.statistics.validation import CrossValidation
 from nousmem.scoring import Scoring
 from nousmem.viz.report.pictures import Picture, pictures_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Section", "Table", "sections_of"]
+__all__ = ["Section", "Table", "sections_of", "summary"]
 
 _TOP: Final = 10
 _MOVED: Final = 6

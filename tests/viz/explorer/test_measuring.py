@@ -9,7 +9,7 @@ import pytest
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.evaluation.resampling import RESAMPLES
+from nousmem.evaluation.statistics.resampling import RESAMPLES
 from nousmem.viz.explorer.measures_html import differences_table, standing_table
 from nousmem.viz.explorer.measuring import (
     Difference,
@@ -43,7 +43,7 @@ def grouped(corpus: nm.Corpus) -> nm.Corpus:
     )
 
 
-@pytest.mark.filterwarnings("ignore::nousmem.evaluation.comparison.FewQueriesWarning")
+@pytest.mark.filterwarnings("ignore::nousmem.evaluation.statistics.comparison.FewQueriesWarning")
 @pytest.mark.parametrize("field", ["user_id", "agent_id"])
 def test_intervals_are_those_of_compare(grouped: nm.Corpus, field: str) -> None:
     corpus = dataclasses.replace(grouped, fold_field=field)

@@ -24,7 +24,7 @@ from nousmem.corpora.frames import read_queries
 from nousmem.corpora.tables import Row
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import CorpusError, InvalidParameter
-from nousmem.evaluation.judgement_file import LEVELS, Judgement, JudgementFile, read_qrels
+from nousmem.evaluation.judging.judgement_file import LEVELS, Judgement, JudgementFile, read_qrels
 from nousmem.evaluation.progress import progress_bar
 from nousmem.search import Search
 from nousmem.stores import Store
@@ -49,14 +49,14 @@ def propose_pool(
     search: Search | Store,
     queries: Iterable[Query] | Iterable[str] | pd.DataFrame | PathLike | Iterable[Row],
     *,
-    depth: int = 30,
+    pool: int = 30,
     embedder: Embedder | None = None,
     legs: Sequence[str] | None = None,
     as_of: bool = True,
     seed: int = 0,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Return the candidates to judge for each query: what any leg ranks `depth` deep or better.
+    """Return the candidates to judge for each query: what any leg ranks `pool` deep or better.
 
     Within a query, candidates stand in an order that depends on the seed and their ids alone, so
     that a place says nothing about a rank, and a deeper pool keeps the order of a shallower one.
@@ -65,7 +65,7 @@ def propose_pool(
         search: A store; or a Search, whose store, embedder and legs are used.
         queries: Queries, as a corpus has them; or texts; or a table of them, as
             `corpus_from_frames` reads it. Texts get the ids q1, q2 and so on.
-        depth: Entries read from each leg.
+        pool: Entries read from each leg.
         embedder: Makes the queries' vectors, where a store is given; None reads the text leg.
         legs: Which legs to read, where a store is given; None is all that store and embedder
             allow.
@@ -89,14 +89,14 @@ def propose_pool(
 
     Raises:
         UnknownName: a leg is not one of the two.
-        InvalidParameter: `depth` is not a whole number above 0; the vector leg is asked for and
+        InvalidParameter: `pool` is not a whole number above 0; the vector leg is asked for and
             the store cannot search vectors; an embedder or legs are given beside a Search; the
             queries are of no known kind.
         CorpusError: the queries' table is faulty, or a query_id repeats.
         EmbedderError: the embedder failed.
     """
-    if (check_limit(depth) or 0) < 1:
-        raise InvalidParameter(f"depth must be at least 1, got {depth!r}")
+    if (check_limit(pool) or 0) < 1:
+        raise InvalidParameter(f"pool must be at least 1, got {pool!r}")
     if isinstance(search, Search):
         if embedder is not None or legs is not None:
             raise InvalidParameter("embedder and legs belong to the Search: set them there")
@@ -117,13 +117,13 @@ def propose_pool(
                     vector=vector,
                     embedder=None if search.embedder is None else search.embedder.fingerprint,
                     legs=active,
-                    pool=depth,
+                    pool=pool,
                     scope=query.scope,
                     as_of=query.as_of if as_of else None,
                 )
                 rows += _rows(query, found, seed=seed)
             advance(1)
-    return _frame(rows, pool=f"{'+'.join(active)}@{depth}")
+    return _frame(rows, pool=f"{'+'.join(active)}@{pool}")
 
 
 def _queries(

@@ -12,7 +12,7 @@ from nousmem.corpora.files import PathLike
 from nousmem.corpora.tables import Row, identifier, read_rows
 from nousmem.entry import parse_instant
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.judgement_file import LEVELS, Judgement, JudgementFile, Pair
+from nousmem.evaluation.judging.judgement_file import LEVELS, Judgement, JudgementFile, Pair
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nousmem.evaluation.pools import CandidatePool
-from nousmem.evaluation.replay_turns import Bools, PoolEntries, Turn
+from nousmem.evaluation.replays.turns import Bools, PoolEntries, Turn
 
 __all__ = ["LoopCounter", "LoopCounts", "judged_relevant"]
 

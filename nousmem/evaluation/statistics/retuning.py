@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.evaluation.resampling import seeded
+from nousmem.evaluation.statistics.resampling import seeded
+from nousmem.scoring import Floats
 
 __all__ = ["Retuning"]
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _RESAMPLES: Final = 500

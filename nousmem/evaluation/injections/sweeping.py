@@ -31,16 +31,16 @@ from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.grids import grid_settings
-from nousmem.evaluation.injection_results import (
+from nousmem.evaluation.injections.results import (
     OPTIONS,
     InjectionResult,
     InjectionSetting,
 )
+from nousmem.evaluation.injections.small_talk import SMALL_TALK
 from nousmem.evaluation.measured import measured_queries
 from nousmem.evaluation.measures import Judgements
 from nousmem.evaluation.pools import close_store, load_partition
 from nousmem.evaluation.progress import progress_bar
-from nousmem.evaluation.small_talk import SMALL_TALK
 from nousmem.scoring import Floats, score_order
 from nousmem.search import MIN_POOL, Search
 from nousmem.stores import Store

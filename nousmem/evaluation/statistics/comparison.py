@@ -11,16 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nousmem.corpora import Corpus
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.folds import query_groups
 from nousmem.evaluation.measures import Measure, parse_measures
-from nousmem.evaluation.resampling import (
-    Interval,
+from nousmem.evaluation.statistics.folds import query_groups
+from nousmem.evaluation.statistics.resampling import (
     drawn_whole,
     grouped_sums,
     holm,
@@ -28,7 +26,7 @@ from nousmem.evaluation.resampling import (
     paired_p_value,
     standard_error,
 )
-from nousmem.scoring import Scoring
+from nousmem.scoring import Floats, Scoring
 from nousmem.stores import Store
 
 if TYPE_CHECKING:
@@ -36,16 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FewQueriesWarning",
-    "Interval",
     "compare",
     "compare_values",
-    "drawn_whole",
-    "holm",
-    "paired_interval",
-    "paired_p_value",
 ]
 
-Floats = NDArray[np.float64]
 
 _ENOUGH_QUERIES: Final = 50
 _ENOUGH_GROUPS: Final = 5

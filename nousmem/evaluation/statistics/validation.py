@@ -10,23 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.folds import fold_of
 from nousmem.evaluation.measures import Measure
-from nousmem.evaluation.resampling import (
+from nousmem.evaluation.statistics.folds import fold_of
+from nousmem.evaluation.statistics.resampling import (
     Interval,
     drawn_whole,
     student_interval,
     student_p_value,
 )
-from nousmem.evaluation.retuning import Retuning
-from nousmem.scoring import Scoring
+from nousmem.evaluation.statistics.retuning import Retuning
+from nousmem.scoring import Floats, Scoring
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["CrossValidation", "cross_validate"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

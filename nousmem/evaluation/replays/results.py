@@ -13,10 +13,10 @@ from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measured import MeasuredSettings
 from nousmem.evaluation.measures import query_means
 from nousmem.evaluation.pools import CandidatePool
-from nousmem.evaluation.replay_loops import LoopCounter, LoopCounts
-from nousmem.evaluation.replay_turns import Bools, PoolEntries, first_places, replay_turns
-from nousmem.evaluation.resampling import Interval, drawn_whole, paired_interval
+from nousmem.evaluation.replays.loops import LoopCounter, LoopCounts
+from nousmem.evaluation.replays.turns import Bools, PoolEntries, first_places, replay_turns
 from nousmem.evaluation.results import SweepResult
+from nousmem.evaluation.statistics.resampling import Interval, drawn_whole, paired_interval
 from nousmem.evaluation.sweeps import pool_scores
 from nousmem.scoring import Floats, Scoring, score_order
 

@@ -18,9 +18,9 @@ from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import WatchedRanks
 from nousmem.evaluation.pools import CandidatePool
 from nousmem.evaluation.progress import progress_bar
-from nousmem.evaluation.replay_loops import LoopCounter, LoopCounts
-from nousmem.evaluation.replay_results import ReplayResult, static_places
-from nousmem.evaluation.replay_turns import Places, PoolEntries, replay_turns
+from nousmem.evaluation.replays.loops import LoopCounter, LoopCounts
+from nousmem.evaluation.replays.results import ReplayResult, static_places
+from nousmem.evaluation.replays.turns import Places, PoolEntries, replay_turns
 from nousmem.evaluation.results import SweepResult
 
 __all__ = ["replay"]

@@ -13,8 +13,8 @@ import pytest
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.corpora import Card
-from nousmem.evaluation import replays as module
-from nousmem.evaluation.replays import replay
+from nousmem.evaluation.replays import replaying as module
+from nousmem.evaluation.replays.replaying import replay
 
 EMBEDDER = nm.open_embedder("hashing")
 MEASURES = ["nDCG@10", "R@5", "AP", "Fresh@3"]

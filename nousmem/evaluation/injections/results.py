@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from nousmem.agent.options import check_number, check_whole
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.comparison import compare_values, holm
-from nousmem.evaluation.folds import fold_of
 from nousmem.evaluation.measured import MeasuredQuery
+from nousmem.evaluation.statistics.comparison import compare_values
+from nousmem.evaluation.statistics.folds import fold_of
+from nousmem.evaluation.statistics.resampling import holm
 from nousmem.scoring import Floats, Scoring, half_life_days
 from nousmem.search import MIN_POOL
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["InjectionResult", "InjectionSetting"]
+__all__ = ["OPTIONS", "InjectionResult", "InjectionSetting"]
 
 Counts = NDArray[np.int64]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
+from nousmem.scoring import Floats
 
 __all__ = [
     "Interval",
@@ -27,7 +27,6 @@ __all__ = [
     "student_p_value",
 ]
 
-Floats = NDArray[np.float64]
 
 RESAMPLES: Final = 10_000
 _ENOUGH_GROUPS: Final = 10

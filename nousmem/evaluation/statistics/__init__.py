@@ -1,0 +1,1 @@
+"""How sure one can be: paired intervals and tests, folds, and tuning judged on unseen queries."""
