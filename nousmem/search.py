@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
-from numbers import Integral
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from nousmem.candidates import LEGS, Candidates, retrieve
+from nousmem.checks import check_whole
 from nousmem.embeddings.base import Embedder
 from nousmem.embeddings.checks import check_vectors
 from nousmem.entry import MemoryType, Vector, parse_instant, parse_type, parse_vector
@@ -74,11 +74,8 @@ class Search:
             raise InvalidParameter(
                 f"{type(self.store).__name__} has no search_vector: leave the vector leg out"
             )
-        pool: object = self.pool
-        if pool is not None and (
-            isinstance(pool, bool) or not isinstance(pool, Integral) or pool < 1
-        ):
-            raise InvalidParameter(f"pool must be a whole number of at least 1, got {pool!r}")
+        if self.pool is not None:
+            check_whole("pool", self.pool, least=1)
         if self.on_embedder_error not in _ON_ERROR:
             raise UnknownName("on_embedder_error", self.on_embedder_error, _ON_ERROR)
 

@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
+from nousmem.checks import check_whole
 from nousmem.entry import ENTRY_FIELDS, Entry, reject_unknown_fields
 from nousmem.errors import InvalidEntry, InvalidParameter, NousmemError, StoreError
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.stores.base import Store
-from nousmem.stores.filters import check_limit
 
 __all__ = [
     "export_entries",
@@ -72,8 +72,7 @@ def put_in_batches(store: Store, entries: Iterable[Entry], *, batch: int = BATCH
         InvalidParameter: `batch` is not above 0.
         EmbeddingMismatch: the store holds vectors of another embedder.
     """
-    if not (check_limit(batch) or 0):
-        raise InvalidParameter(f"batch must be a whole number above 0, got {batch!r}")
+    batch = check_whole("batch", batch, least=1)
     left = iter(entries)
     count = 0
     while some := list(islice(left, batch)):

@@ -23,7 +23,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from nousmem.agent.access import MemoryAccess, utc_now
 from nousmem.agent.messages import Turn, latest_user_text, turns, with_block, without_blocks
-from nousmem.agent.options import check_choice, check_flag, check_model, check_number, check_whole
+from nousmem.agent.options import check_model
 from nousmem.agent.quoting import Block, memory_block
 from nousmem.agent.reflecting_model import ask_for_operations
 from nousmem.agent.reflection import (
@@ -36,6 +36,7 @@ from nousmem.agent.reflection import (
 )
 from nousmem.agent.relevance import find_relevant
 from nousmem.agent.toolset import INSTRUCTIONS, memory_toolset
+from nousmem.checks import check_choice, check_flag, check_number, check_whole
 from nousmem.errors import InvalidParameter
 from nousmem.hits import Hits
 

@@ -2,38 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
 from typing import Any
 
 from nousmem.errors import InvalidParameter
 
-__all__ = ["check_choice", "check_flag", "check_model", "check_number", "check_whole"]
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Raise InvalidParameter unless `value` is True or False."""
-    if not isinstance(value, bool):
-        raise InvalidParameter(f"{name} must be True or False, got {value!r}")
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Raise InvalidParameter unless `value` is one of `choices`."""
-    if value not in choices:
-        raise InvalidParameter(f"{name} must be one of {', '.join(choices)}, got {value!r}")
-
-
-def check_number(name: str, value: Any) -> None:
-    """Raise InvalidParameter unless `value` is a finite number."""
-    number = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if not math.isfinite(number):
-        raise InvalidParameter(f"{name} must be a finite number, got {value!r}")
-
-
-def check_whole(name: str, value: Any, *, least: int) -> None:
-    """Raise InvalidParameter unless `value` is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InvalidParameter(f"{name} must be a whole number of at least {least}, got {value!r}")
+__all__ = ["check_model"]
 
 
 def check_model(name: str, value: Any) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from nousmem.agent.access import MemoryAccess
 from nousmem.agent.writing import add, remove
+from nousmem.checks import check_whole
 from nousmem.entry import MemoryType
 from nousmem.errors import EntryNotFound, InvalidParameter, NousmemError
 from nousmem.hits import Hit
@@ -91,8 +92,7 @@ def recall(
         a message and no memories.
     """
     try:
-        if isinstance(limit, bool) or not isinstance(limit, int):
-            raise InvalidParameter(f"limit must be a whole number of at least 0, got {limit!r}")
+        limit = check_whole("limit", limit, least=0)
         now = access.now()
         hits, _ = access.look_up(query, now=now, type=type, limit=limit)
     except Exception as error:  # noqa: BLE001  # whatever a store raises, the run goes on

@@ -6,11 +6,11 @@ import importlib
 import threading
 import weakref
 from collections.abc import Generator, Sequence
-from numbers import Integral
 from typing import Any, Final
 
 import numpy as np
 
+from nousmem.checks import check_whole
 from nousmem.embeddings.base import Matrix
 from nousmem.embeddings.checks import check_vectors
 from nousmem.errors import EmbedderError, InvalidParameter, MissingDependency
@@ -47,20 +47,13 @@ class EmbeddingEndpoint:
         timeout: float,
         max_retries: int,
     ) -> None:
-        for name, value, least in (
-            ("dimension", dimension, 1),
-            ("batch_size", batch_size, 1),
-            ("max_retries", max_retries, 0),
-        ):
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InvalidParameter(f"{name} must be a whole number from {least}, got {value!r}")
         if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
             raise InvalidParameter(f"timeout must be a number of seconds above 0, got {timeout!r}")
         self._base_url = base_url
-        self._dimension = int(dimension)
-        self._batch_size = int(batch_size)
+        self._dimension = check_whole("dimension", dimension, least=1)
+        self._batch_size = check_whole("batch_size", batch_size, least=1)
         self._timeout = timeout
-        self._max_retries = int(max_retries)
+        self._max_retries = check_whole("max_retries", max_retries, least=0)
         self._client: Any = None
         self._lock = threading.Lock()
 

@@ -13,14 +13,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
-from numbers import Integral
 
 import numpy as np
 import regex
 
+from nousmem.checks import check_whole
 from nousmem.embeddings.base import Matrix
 from nousmem.embeddings.checks import check_texts
-from nousmem.errors import InvalidParameter
 
 __all__ = ["HashingEmbedder"]
 
@@ -70,9 +69,7 @@ class HashingEmbedder:
     """Queries and documents get the same vectors, so that one cached vector serves both."""
 
     def __init__(self, dimension: int = 256) -> None:
-        if isinstance(dimension, bool) or not isinstance(dimension, Integral) or dimension < 2:
-            raise InvalidParameter(f"dimension must be a whole number from 2, got {dimension!r}")
-        self._dimension = int(dimension)
+        self._dimension = check_whole("dimension", dimension, least=2)
 
     def __repr__(self) -> str:
         return f"HashingEmbedder(dimension={self._dimension})"

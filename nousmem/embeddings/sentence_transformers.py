@@ -7,13 +7,13 @@ import importlib
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 
+from nousmem.checks import check_whole
 from nousmem.embeddings.base import Matrix
 from nousmem.embeddings.checks import check_texts, check_vectors
 from nousmem.errors import EmbedderError, InvalidParameter, MissingDependency
@@ -67,8 +67,7 @@ class SentenceTransformerEmbedder:
         revision: str | None = None,
         trust_remote_code: bool = False,
     ) -> None:
-        if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < 1:
-            raise InvalidParameter(f"batch_size must be a whole number from 1, got {batch_size!r}")
+        check_whole("batch_size", batch_size, least=1)
         self._name = str(model)
         self._bundled = self._name == "minilm"
         self._folder = None if self._bundled else _existing_folder(self._name)

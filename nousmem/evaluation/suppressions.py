@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nousmem.checks import check_whole
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.pools import CandidatePool
 from nousmem.evaluation.replays.loops import judged_relevant
@@ -63,8 +63,7 @@ def suppression(
         raise InvalidParameter(
             f"setting must be a row of swept.frame, 0 to {len(swept.settings) - 1}; got {setting!r}"
         )
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise InvalidParameter(f"k must be a whole number above 0, got {k!r}")
+    k = check_whole("k", k, least=1)
     edges = _checked_edges(bins)
     moves = _Moves.of(swept.candidates, swept, setting, k)
     n_bins = len(edges) - 1

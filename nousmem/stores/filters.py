@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Final, cast
 
+from nousmem.checks import check_whole
 from nousmem.entry import Entry, MemoryType, parse_instant, parse_type
 from nousmem.errors import EntryNotFound, InvalidEntry, InvalidParameter, InvalidScope
 from nousmem.scope import GLOBAL, ScopeLike, as_filter
@@ -196,12 +197,9 @@ def check_limit(limit: int | None) -> int | None:
     Raises:
         InvalidParameter: it is something else.
     """
-    number: object = limit
-    if number is None:
+    if limit is None:
         return None
-    if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
-        raise InvalidParameter(f"limit must be a whole number of at least 0, got {limit!r}")
-    return min(int(number), _HIGHEST_LIMIT)
+    return min(check_whole("limit", limit, least=0), _HIGHEST_LIMIT)
 
 
 def check_min_score(min_score: float) -> float:

@@ -88,7 +88,7 @@ def test_what_cannot_be_reported_is_refused(corpus: nm.Corpus) -> None:
     swept = ev.sweep(corpus, store="memory", grid={}, measures=["AP"])
     for words, message in [
         ({"setting": 1}, "row of swept.frame"),
-        ({"setting": 0, "k": 0}, "whole number above 0"),
+        ({"setting": 0, "k": 0}, "whole number of at least 1"),
         ({"setting": 0, "bins": [0, 10, 5, math.inf]}, "rise from 0"),
         ({"setting": 0, "bins": [0, 10]}, "to infinity"),
         ({"setting": 0, "bins": "old"}, "rise from 0"),

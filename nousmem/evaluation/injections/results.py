@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.agent.options import check_number, check_whole
+from nousmem.checks import check_number, check_whole
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measured import MeasuredQuery
 from nousmem.evaluation.statistics.comparison import compare_values

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from nousmem.candidates import LEGS, Candidates, retrieve
+from nousmem.checks import check_whole
 from nousmem.corpora import Query
 from nousmem.corpora.files import PathLike
 from nousmem.corpora.frames import read_queries
@@ -28,7 +29,6 @@ from nousmem.evaluation.judging.judgement_file import LEVELS, Judgement, Judgeme
 from nousmem.evaluation.progress import progress_bar
 from nousmem.search import Search
 from nousmem.stores import Store
-from nousmem.stores.filters import check_limit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,8 +95,7 @@ def propose_pool(
         CorpusError: the queries' table is faulty, or a query_id repeats.
         EmbedderError: the embedder failed.
     """
-    if (check_limit(pool) or 0) < 1:
-        raise InvalidParameter(f"pool must be at least 1, got {pool!r}")
+    pool = check_whole("pool", pool, least=1)
     if isinstance(search, Search):
         if embedder is not None or legs is not None:
             raise InvalidParameter("embedder and legs belong to the Search: set them there")
@@ -292,8 +291,7 @@ def judged_at(run: pd.DataFrame, qrels: pd.DataFrame, *, k: int = 10) -> pd.Data
     Raises:
         InvalidParameter: a table lacks a column; k is not a whole number above 0.
     """
-    if (check_limit(k) or 0) < 1:
-        raise InvalidParameter(f"k must be at least 1, got {k!r}")
+    k = check_whole("k", k, least=1)
     _need(run, ("query_id", "doc_id", "score"), what="the run")
     _need(qrels, ("query_id", "doc_id"), what="the qrels")
     ordered = run.sort_values(

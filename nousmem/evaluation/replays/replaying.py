@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from nousmem.checks import check_whole
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import WatchedRanks
 from nousmem.evaluation.pools import CandidatePool
@@ -58,8 +59,7 @@ def replay(
             `settings` is empty.
     """
     rows = _checked_rows(swept, settings)
-    if isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 1:
-        raise InvalidParameter(f"limit must be a whole number above 0, got {limit!r}")
+    limit = check_whole("limit", limit, least=1)
     pool = swept.candidates
     entries = PoolEntries.of(pool)
     ranks_to_values = WatchedRanks(pool.judgements, swept.measures, pool.marks)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
+from nousmem.checks import check_whole
 from nousmem.errors import InvalidParameter
 from nousmem.scoring import Floats
 
@@ -250,13 +251,10 @@ def seeded(seed: int) -> np.random.Generator:
     Raises:
         InvalidParameter: the seed is not a whole number of at least 0.
     """
-    if not isinstance(cast("object", seed), int | np.integer) or seed < 0:
-        raise InvalidParameter(f"seed must be a whole number of at least 0, got {seed!r}")
-    return np.random.default_rng(seed)
+    return np.random.default_rng(check_whole("seed", seed, least=0))
 
 
 def _chunks(total: int) -> Iterable[int]:
-    if not isinstance(cast("object", total), int | np.integer) or total < 1:
-        raise InvalidParameter(f"resamples must be a whole number of at least 1, got {total!r}")
+    check_whole("resamples", total, least=1)
     for start in range(0, total, _CHUNK):
         yield min(_CHUNK, total - start)
