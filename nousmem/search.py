@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from nousmem.candidates import LEGS, Candidates, retrieve
 from nousmem.checks import check_whole
+from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.embeddings.checks import check_vectors
 from nousmem.entry import MemoryType, Vector, parse_instant, parse_type, parse_vector
@@ -20,6 +22,7 @@ from nousmem.errors import EmbedderError, InvalidParameter, UnknownName
 from nousmem.hits import Hits
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.scoring import Scoring
+from nousmem.stores import open_store
 from nousmem.stores.base import Store, searches_vectors
 from nousmem.stores.filters import check_limit, check_min_score, check_query
 
@@ -27,21 +30,23 @@ __all__ = ["MIN_POOL", "DegradedSearchWarning", "Search"]
 
 MIN_POOL = 30
 _ON_ERROR = ("degrade", "raise")
+_DEFAULT = Scoring()
 
 
 class DegradedSearchWarning(UserWarning):
     """A search went on without the vector leg, because the embedder failed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Search:
     """Ranks the memories of a store for a query.
 
     Calling it searches: `Search(store)("dark mode preferences", limit=5)`.
 
     Args:
-        store: Where the entries live.
+        store: Where the entries live; a URL is opened, as `open_store` does.
         embedder: Makes the query's vector; None searches text alone, unless a vector is given.
+            A name is opened, as `open_embedder` does.
         scoring: The parameters of the ranking.
         legs: Which legs to read, of "text" and "vector"; None is all that store and embedder
             allow.
@@ -51,29 +56,52 @@ class Search:
             `hits.degraded`; "raise" lets the error through.
 
     Raises:
-        UnknownName: a leg is not one of the two.
-        InvalidParameter: `legs` is empty; the vector leg is asked for and the store cannot search
-            vectors; `pool` is not a whole number above 0.
+        UnknownName: a leg is not one of the two; no store or embedder has the name given.
+        InvalidParameter: a store, an embedder or a Scoring is something else; `legs` is empty;
+            the vector leg is asked for and the store cannot search vectors; `pool` is not a whole
+            number above 0.
+        StoreError: the store that a URL names cannot be opened.
+        MissingDependency: a package that this store needs is not installed.
     """
 
     store: Store
-    embedder: Embedder | None = None
-    _: KW_ONLY
-    scoring: Scoring = field(default_factory=Scoring)
-    legs: Sequence[str] | None = None
-    pool: int | None = None
-    on_embedder_error: Literal["degrade", "raise"] = "degrade"
+    embedder: Embedder | None
+    scoring: Scoring
+    legs: Sequence[str] | None
+    pool: int | None
+    on_embedder_error: Literal["degrade", "raise"]
 
-    def __post_init__(self) -> None:
+    # By hand, since a store and an embedder may be given by name, and are not kept so.
+    def __init__(
+        self,
+        store: Store | str,
+        embedder: Embedder | str | None = None,
+        *,
+        scoring: Scoring = _DEFAULT,
+        legs: Sequence[str] | None = None,
+        pool: int | None = None,
+        on_embedder_error: Literal["degrade", "raise"] = "degrade",
+    ) -> None:
+        put = partial(object.__setattr__, self)
+        put("embedder", _opened_embedder(embedder))
+        put("scoring", _checked_scoring(scoring))
+        put("legs", legs)
+        put("pool", pool)
+        put("on_embedder_error", on_embedder_error)
+        self._check_options()
+        # Last, so that no file is made for options that are refused.
+        put("store", _opened_store(store))
+        if "vector" in (self.legs or ()) and not searches_vectors(self.store):
+            raise InvalidParameter(
+                f"{type(self.store).__name__} has no search_vector: leave the vector leg out"
+            )
+
+    def _check_options(self) -> None:
         if self.legs is not None and not self.legs:
             raise InvalidParameter(f"legs must name one or more of {', '.join(LEGS)}, or be None")
         for leg in self.legs or ():
             if leg not in LEGS:
                 raise UnknownName("leg", leg, LEGS)
-        if "vector" in (self.legs or ()) and not searches_vectors(self.store):
-            raise InvalidParameter(
-                f"{type(self.store).__name__} has no search_vector: leave the vector leg out"
-            )
         if self.pool is not None:
             check_whole("pool", self.pool, least=1)
         if self.on_embedder_error not in _ON_ERROR:
@@ -213,3 +241,38 @@ class Search:
             )
             return None, str(error)
         return rows[0], None
+
+
+def _opened_store(given: Any) -> Store:
+    if isinstance(given, str):
+        return open_store(given)
+    # What only reads will do.
+    if isinstance(given, type) or not callable(getattr(given, "search_text", None)):
+        raise InvalidParameter(
+            f"store must be an open store or a URL, got {given!r}; "
+            "open one with nousmem.open_store('sqlite:memories.db')"
+        )
+    return given
+
+
+def _opened_embedder(given: Any) -> Embedder | None:
+    # Fingerprint and dimension are not asked for before there is something to embed: they may be
+    # a server's to tell.
+    verb = getattr(given, "embed_queries", None)
+    if given is None or (callable(verb) and not isinstance(given, type)):
+        return given
+    if isinstance(given, str):
+        return open_embedder(given)
+    raise InvalidParameter(
+        f"embedder must be an embedder, its name or None, got {given!r}; "
+        "make one with nousmem.open_embedder('minilm')"
+    )
+
+
+def _checked_scoring(given: Any) -> Scoring:
+    if not isinstance(given, Scoring):
+        raise InvalidParameter(
+            f"scoring must be a Scoring, got {given!r}; nousmem.Scoring(half_life_days=365) makes "
+            "one, and nousmem.Scoring.from_toml(Path('best.toml').read_text()) one of a file"
+        )
+    return given

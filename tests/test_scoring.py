@@ -457,6 +457,7 @@ def test_toml_and_dict_round_trip(scoring: Scoring):
     assert set(table) == {"scoring"}
     assert Scoring.from_dict(table["scoring"]) == scoring
     assert Scoring.from_dict(scoring.to_dict()) == scoring
+    assert Scoring.from_toml(f"[notes]\nwho = 'anybody'\n\n{scoring.to_toml()}") == scoring
 
 
 def test_toml_leaves_out_what_is_unset():
@@ -477,3 +478,19 @@ def test_repr_shows_what_is_in_force():
 def test_repr_shows_of_the_other_parameters_those_that_are_set():
     changed = Scoring(fusion="convex", w_vector=2, decay_curve="power")
     assert repr(changed).endswith("rrf_k=60, fusion='convex', w_vector=2, decay_curve='power')")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[scoring", "not TOML"),
+        ("", r"expected a table \[scoring\]"),
+        ("scoring = 3", r"expected a table \[scoring\]"),
+        ("rrf_k = 3", "rrf_k stands outside of it"),
+        ("[scoring]\nrrf = 3", "did you mean 'rrf_k'"),
+        ("[scoring]\nrrf_k = -3", "rrf_k"),
+    ],
+)
+def test_settings_that_are_none_are_refused(text: str, why: str):
+    with pytest.raises(InvalidParameter, match=why):
+        Scoring.from_toml(text)

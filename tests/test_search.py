@@ -395,6 +395,44 @@ def test_bad_searches_are_refused(store: MemoryStore) -> None:
         nm.Search(store)("Alice", now=NOW).explain(99)
 
 
+def test_a_store_and_an_embedder_may_be_given_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "mine.db"
+    with pytest.raises(nm.UnknownName, match="vector"):
+        nm.Search(f"sqlite:{file}", legs=["vectr"])
+    assert not file.exists()
+    embedder = nm.open_embedder("hashing")
+    nm.open_store(f"sqlite:{file}").put(
+        [nm.Entry("Keeps bees", id="a", embedding=embedder.embed_documents(["Keeps bees"])[0])]
+    )
+    search = nm.Search(f"sqlite:{file}", "hashing")
+    assert search.embedder.fingerprint == embedder.fingerprint
+    assert [hit.entry.id for hit in search("bees")] == ["a"]
+    deeper = search.replace(pool=50)
+    assert (deeper.store, deeper.embedder, deeper.pool) == (search.store, search.embedder, 50)
+    assert nm.Search(f"sqlite:{file}", "none").embedder is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"store": None}, r"store must be .*, got None; .*open_store"),
+        ({"store": MemoryStore}, r"store must be .*open_store"),
+        ({"embedder": 3}, r"embedder must be .*, got 3; .*open_embedder"),
+        ({"scoring": "best.toml"}, r"scoring must be a Scoring, got 'best.toml'; .*from_toml"),
+    ],
+)
+def test_what_search_does_not_take_is_refused_with_a_way_out(options: dict, message: str) -> None:
+    with pytest.raises(nm.InvalidParameter, match=message):
+        nm.Search(**{"store": MemoryStore(), **options})
+
+
+def test_an_unknown_name_is_refused_as_where_it_is_opened() -> None:
+    with pytest.raises(nm.UnknownName, match="minilm"):
+        nm.Search(MemoryStore(), "minlm")
+    with pytest.raises(nm.UnknownName, match="sqlite"):
+        nm.Search("sqlit:mine.db")
+
+
 def test_a_limit_above_the_pool_reads_deeper() -> None:
     store = MemoryStore()
     store.put(nm.Entry("same text", id=f"{at:02d}", created_at=NOW) for at in range(50))

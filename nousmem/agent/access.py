@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 from weakref import WeakKeyDictionary
 
+from nousmem.agent.unseen import Unseen
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder, Matrix
 from nousmem.entry import Entry, parse_instant
@@ -163,6 +164,7 @@ class MemoryAccess:
                 **{name: getattr(self, name) for name in SCOPE_FIELDS},
             }
         )
+        self._unseen = Unseen(self._store, self._scope)
         self._lock = _lock_of(self._store)
 
     @property
@@ -179,6 +181,11 @@ class MemoryAccess:
     def scope(self) -> Scope:
         """The entries that are seen, and may be changed or forgotten."""
         return self._scope
+
+    @property
+    def unseen(self) -> Unseen:
+        """What is not seen of the store, and why."""
+        return self._unseen
 
     @property
     def write_lock(self) -> threading.RLock:
@@ -201,6 +208,9 @@ class MemoryAccess:
     ) -> tuple[Hits, str | None]:
         """Search the scope; without vectors when the embedder fails.
 
+        Where nothing is found because the scope matches no entry of a store that holds others,
+        or entries have vectors and there is no embedder, it is logged once.
+
         Args:
             query: A user's text; of a long one, `searched_part`.
             now: The instant ages are counted from.
@@ -213,6 +223,17 @@ class MemoryAccess:
         Raises:
             EmbeddingMismatch: the store was filled by another embedder.
         """
+        hits, degraded = self._search(query, now=now, pool=pool, **options)
+        found = hits.candidates.entries
+        if not found and isinstance(query, str) and query.strip():
+            self._unseen.after_nothing()
+        elif found and self._embedder is None:
+            self._unseen.after_text_alone(found[0])
+        return hits, degraded
+
+    def _search(
+        self, query: str, *, now: datetime, pool: int | None, **options: Any
+    ) -> tuple[Hits, str | None]:
         query = searched_part(query) if isinstance(query, str) else query
         options |= {"scope": self._scope, "now": now}
         text_only = Search(self._store, scoring=self.scoring, pool=pool)

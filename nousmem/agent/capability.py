@@ -66,6 +66,8 @@ class Injection:
     """The search, with the candidates that were not shown; None when nothing was searched for."""
     run_id: str | None = None
     """The run it was made in, as `result.run_id` has it."""
+    note: str | None = None
+    """Why nothing was found, where the scope matches no entry of a store that holds others."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -274,8 +276,15 @@ class Memory(MemoryAccess, AbstractCapability[Any]):
             _LOG.warning("no memories are shown, the search failed: %s", error)
             why = f"{type(error).__name__}: {error}"
             return Injection(now, query, None, error=why, run_id=run_id)
+        found_none = found.ranking is not None and not found.ranking.candidates.entries
         return Injection(
-            now, query, block, degraded=found.degraded, ranking=found.ranking, run_id=run_id
+            now,
+            query,
+            block,
+            degraded=found.degraded,
+            ranking=found.ranking,
+            run_id=run_id,
+            note=self.unseen.note if found_none else None,
         )
 
 

@@ -117,6 +117,8 @@ def find_relevant(
     terms = content_terms(query)
     if not terms and is_about_the_user(query):
         everything = access.opened_store.list(scope=access.scope)
+        if not everything:
+            access.unseen.after_nothing()
         candidates = Candidates.union({"text": [(entry, 1.0) for entry in everything]})
         ranked = Hits(
             candidates, access.scoring, query=query, now=now, limit=limit, min_score=min_score

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from nousmem.cli.output import frame_records, print_json
+from nousmem.cli.output import difference_text, frame_records, print_json
 from nousmem.cli.sweep import print_leaderboard
 from nousmem.corpora import load_corpus
 from nousmem.embeddings import embed, open_embedder
@@ -20,6 +21,7 @@ from nousmem.stores import open_store
 __all__ = ["demo"]
 
 _CORPUS: Final = "assistant-year"
+_STORE: Final = "sqlite::memory:"
 _GRID: Final[dict[str, list[float]]] = {
     "decay_lambda": [0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3],
     "w_importance": [0, 0.05, 0.1, 0.2, 0.3, 0.5],
@@ -43,10 +45,19 @@ def demo(
     corpus = load_corpus(_CORPUS)
     if not as_json:
         typer.echo(repr(corpus))
-    swept = run_sweep(corpus, embedder=chosen, grid=_GRID, measures=_MEASURES, progress=True)
+        typer.echo(f"store {_STORE}, embedder {chosen}")
+    swept = run_sweep(
+        corpus, store=_STORE, embedder=chosen, grid=_GRID, measures=_MEASURES, progress=True
+    )
     if not as_json:
         print_leaderboard(swept, _MEASURES[0], corpus=corpus.name, excluded=swept.excluded, top=8)
     files = swept.write(out)
+    tuned = _tuned(out)
+    if not as_json:
+        typer.echo(
+            f"tuned and judged on unseen folds: {tuned['measure']} {tuned['mean']:.4f}, "
+            f"{difference_text(tuned)} against the defaults' {tuned['baseline_mean']:.4f}"
+        )
     best = out / "best.toml"
     pictures, example = _pictures(swept, chosen, out)
     files += pictures
@@ -54,8 +65,10 @@ def demo(
         print_json(
             {
                 "corpus": corpus.name,
+                "store": _STORE,
                 "embedder": chosen,
                 "rows": frame_records(swept.frame),
+                "tuned": tuned,
                 "best": swept.best(_MEASURES[0]).to_dict(),
                 "files": files,
             }
@@ -65,6 +78,23 @@ def demo(
         typer.echo(f"ranking.png shows the best setting's ranking for {example!r}")
     typer.echo(f"wrote {len(files)} files to {out}/: {', '.join(file.name for file in files)}")
     typer.echo(f"the settings to take along: {best}")
+    typer.echo(f"next: nousmem report {shlex.quote(str(out))}  # all of it as one page")
+    typer.echo(f"      {_onwards(chosen)}")
+
+
+def _tuned(folder: Path) -> dict[str, Any]:
+    """Return the row that was written of what tuning is worth on queries it did not see."""
+    import pandas as pd
+
+    (row,) = frame_records(pd.read_parquet(folder / "tuned.parquet"))
+    return row
+
+
+def _onwards(embedder: str) -> str:
+    if importlib.util.find_spec("jupyterlab") is not None:
+        return "nousmem lab  # the notebooks, to move the settings by hand"
+    load = f"nousmem load {_CORPUS} sqlite:year.db --embedder {shlex.quote(embedder)}"
+    return f"{load}  # for nousmem search"
 
 
 def _best_installed_embedder() -> str:
@@ -100,7 +130,7 @@ def _pictures(swept: SweepResult, embedder: str, out: Path) -> tuple[list[Path],
 
 def _ranking_picture(swept: SweepResult, embedder: str) -> tuple[Any, str]:
     """Draw how the best setting ranks an updated fact; return the Axes and the query."""
-    from nousmem.viz import plots
+    from nousmem.viz import plots, style
 
     corpus, model = swept.corpus, open_embedder(embedder)
     per_query = swept.per_query(swept.best_index(_MEASURES[0]))
@@ -108,7 +138,7 @@ def _ranking_picture(swept: SweepResult, embedder: str) -> tuple[Any, str]:
     query = next(
         one for one in corpus.queries if one.category == "update" and one.query_id in answered
     )
-    store = open_store("sqlite::memory:")
+    store = open_store(_STORE)
     store.put(corpus.entries if model is None else embed(corpus.entries, model))
     hits = Search(store, model, scoring=swept.best(_MEASURES[0]))(
         query.text, scope=query.scope, now=query.now, as_of=query.as_of, limit=8
@@ -116,4 +146,14 @@ def _ranking_picture(swept: SweepResult, embedder: str) -> tuple[Any, str]:
     judged = corpus.qrels[corpus.qrels["query_id"] == query.query_id]
     relevant = set(judged.loc[judged["relevance"] > 0, "doc_id"])
     axes = plots.score_parts(hits.to_frame(), scoring=hits.scoring, relevant=relevant)
+    figure: Any = axes.figure
+    figure.suptitle(
+        f"“{query.text}”",
+        x=0.02,
+        ha="left",
+        color=style.INK,
+        fontsize=style.TEXT_SIZE + 1.5,
+        fontfamily=style.families(),
+        parse_math=False,
+    )
     return axes, query.text

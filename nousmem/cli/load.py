@@ -32,7 +32,7 @@ def load(
 ) -> None:
     """Load a corpus into a store, whatever its partitions, and say what went in."""
     name, place = corpus, path
-    if path is None and not is_corpus(corpus) and Path(corpus).expanduser().exists():
+    if path is None and not is_corpus(corpus) and _is_place(corpus):
         name, place = recognise_corpus(corpus), Path(corpus)
     named = parse_columns(column)
     loaded = load_corpus(name, path=place, **({"columns": named} if named else {}))
@@ -53,3 +53,9 @@ def load(
     print_table([row])
     for name, number in {**loaded.card.faults, **loaded.card.excluded}.items():
         typer.echo(f"{number:>6}  {name}")
+
+
+def _is_place(corpus: str) -> bool:
+    """Whether a file or folder is meant: one that is there, or what no name looks like."""
+    path = Path(corpus).expanduser()
+    return path.exists() or bool(path.suffix) or len(path.parts) > 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -12,11 +13,15 @@ from nousmem.cli.output import frame_records, print_json, print_table
 from nousmem.cli.scoping import AgentId, Namespace, SessionId, UserId, chosen_scope
 from nousmem.cli.settings import read_settings
 from nousmem.embeddings import open_embedder
-from nousmem.entry import parse_instant
+from nousmem.entry import Entry, parse_instant
+from nousmem.scope import Scope, as_filter
 from nousmem.scoring import PARAMETERS, Scoring
 from nousmem.search import Search
+from nousmem.stores import Store
 
 __all__ = ["parse_number", "search"]
+
+_VALUES_SHOWN: Final = 5
 
 
 def search(
@@ -49,8 +54,8 @@ def search(
     settings: Annotated[
         Path | None,
         typer.Option(
-            help="TOML file with a table [scoring], as sweep writes for the best setting; "
-            "--set comes on top."
+            help="TOML file with a table [scoring], as sweep writes for the best setting, or the "
+            "folder with its best.toml; --set comes on top."
         ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every part of a score.")] = False,
@@ -72,6 +77,9 @@ def search(
             now=None if now is None else parse_instant(now),
             as_of=None if as_of is None else parse_instant(as_of),
         )
+        missing = "" if hits or hits.suppressed else _nobody(found, scope)
+    if missing:
+        typer.echo(missing, err=True)
     rows = frame_records(hits.to_frame())
     if not explain:
         rows = [
@@ -102,6 +110,33 @@ def search(
     if suppressed:
         typer.echo(f"{len(suppressed)} more would rank without decay:")
         print_table(suppressed)
+
+
+def _nobody(store: Store, scope: Scope) -> str:
+    """Return what to say where no entry is in the scope; "" where there are some."""
+    wanted = as_filter(scope)
+    if not wanted or store.list(scope=scope, limit=1, include_superseded=True):
+        return ""
+    alone = [
+        name
+        for name, value in wanted.items()
+        if not store.list(scope={name: value}, limit=1, include_superseded=True)
+    ]
+    asked = " and ".join(f"{name} {wanted[name]!r}" for name in alone or wanted)
+    if not alone:
+        return f"no entry has {asked} together"
+    entries = store.list(include_superseded=True)
+    return f"no entry has {asked}; the store has " + "; ".join(
+        _values(entries, name) for name in alone
+    )
+
+
+def _values(entries: Sequence[Entry], name: str) -> str:
+    """Return the first values that a scope field has."""
+    values = sorted({value for entry in entries if (value := getattr(entry, name)) is not None})
+    more = f" and {len(values) - _VALUES_SHOWN:,} more" if len(values) > _VALUES_SHOWN else ""
+    shown = ", ".join(map(repr, values[:_VALUES_SHOWN]))
+    return f"{name} {shown}{more}" if values else f"no {name} in any entry"
 
 
 def parse_settings(texts: list[str]) -> dict[str, float]:

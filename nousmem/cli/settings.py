@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from nousmem.errors import InvalidParameter
 from nousmem.scoring import PARAMETERS, Scoring
@@ -12,13 +12,26 @@ from nousmem.scoring import PARAMETERS, Scoring
 __all__ = ["read_settings"]
 
 
+_BEST: Final = "best.toml"
+
+
 def read_settings(path: Path) -> Scoring:
     """Read the table `[scoring]` of a TOML file; other tables are somebody else's.
+
+    Args:
+        path: The file; or a folder that holds it as best.toml, as a sweep leaves it.
 
     Raises:
         InvalidParameter: the file cannot be read, is not TOML, has no such table, or names no
             parameter of Scoring there.
     """
+    if path.is_dir():
+        if not (path / _BEST).is_file():
+            raise InvalidParameter(
+                f"{path} is a folder without {_BEST}: name a file with a table [scoring], as "
+                "Scoring.to_toml() writes, or the folder of a sweep that found a best setting"
+            )
+        path = path / _BEST
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:

@@ -12,6 +12,7 @@ import typer
 from nousmem.cli.columns import Columns, parse_columns
 from nousmem.cli.output import difference_text, frame_records, print_json, print_table
 from nousmem.cli.search import parse_number
+from nousmem.corpora.registry import is_corpus, recognise_corpus
 from nousmem.evaluation.experiments import (
     Backend,
     Condition,
@@ -24,18 +25,26 @@ from nousmem.evaluation.experiments import (
     versions,
 )
 from nousmem.evaluation.grids import GridValues
-from nousmem.evaluation.measured import MeasuredSettings, default_row
+from nousmem.evaluation.measured import (
+    MeasuredSettings,
+    check_attribute,
+    default_row,
+    find_default_row,
+)
 from nousmem.evaluation.measures import parse_measures
 from nousmem.scoring import CHOICES
 
-__all__ = ["print_leaderboard", "sweep"]
+__all__ = ["chosen_corpus", "print_leaderboard", "sweep"]
 
 
 def sweep(
     context: typer.Context,
     target: Annotated[
         str,
-        typer.Argument(help="Name of a corpus (see `nousmem corpora`), or an experiment file."),
+        typer.Argument(
+            help="Name of a corpus (see `nousmem corpora`), a file or folder of one, or an "
+            "experiment file."
+        ),
     ],
     *,
     store: Annotated[
@@ -100,9 +109,11 @@ def sweep(
             as_json=as_json,
         )
         return
+    if by is not None:
+        check_attribute(by)
     names = [name.strip() for name in measures.split(",") if name.strip()]
     experiment = _experiment(
-        _corpus(target, path, column),
+        chosen_corpus(target, path, column),
         retrieval=RetrievalChoice(
             store=store,
             embedder=None if embedder == "none" else embedder,
@@ -128,10 +139,33 @@ def sweep(
         typer.echo(f"wrote {out}/; `nousmem report {out}` makes a page of it")
 
 
-def _corpus(name: str, path: Path | None, column: Sequence[str] | None) -> CorpusChoice:
+def chosen_corpus(
+    name: str | None, path: Path | None, column: Sequence[str] | None
+) -> CorpusChoice:
+    """Return the corpus that the options of a command choose.
+
+    Args:
+        name: Of a corpus, or the path of one. None: what lies at `path` says which it is.
+        path: Its file or folder.
+        column: Texts for `parse_columns`.
+
+    Raises:
+        CorpusFileMissing, CorpusError: as in `recognise_corpus`.
+        typer.BadParameter, InvalidParameter: as in `parse_columns`.
+    """
+    if name is not None and path is None and not is_corpus(name) and _is_path(name):
+        name, path = None, Path(name)
+    if name is None:
+        if path is None:
+            raise typer.BadParameter("name a corpus, or give the file or folder of one as --path")
+        name, path = recognise_corpus(path), path.expanduser()
     named = parse_columns(column)
     options = {"columns": named} if named else {}
     return CorpusChoice(name, None if path is None else str(path), options)
+
+
+def _is_path(name: str) -> bool:
+    return Path(name).expanduser().exists() or "/" in name
 
 
 def _experiment(
@@ -271,7 +305,12 @@ def print_leaderboard(
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in excluded.items())
         typer.echo(f"not measured: {reasons}")
     baseline = measured.settings[measured.baseline_index()]
-    typer.echo(f"compared with {baseline!r}")
+    if measured.baseline_index() == 0 and find_default_row([baseline]) is None:
+        typer.echo(
+            f"the grid has no row with the defaults: compared with its first row, {baseline!r}"
+        )
+    else:
+        typer.echo(f"compared with {baseline!r}")
     typer.echo(f"best: {measured.best(measure)!r}")
 
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from nousmem.corpora.corpus import Card, Corpus, Query
 from nousmem.corpora.dates import TIMELESS
+from nousmem.corpora.fields import ID_COLUMNS, QRELS_COLUMNS, QUERY_COLUMNS
 from nousmem.corpora.files import PathLike
+from nousmem.corpora.foreign_dates import without_foreign_dates
 from nousmem.corpora.judgements import qrels_frame
-from nousmem.corpora.table_entries import ID_COLUMNS, SCOPE_COLUMNS, make_entries
+from nousmem.corpora.reach import check_reach
+from nousmem.corpora.table_entries import make_entries
 from nousmem.corpora.tables import (
     TABLE_SUFFIXES,
     Problems,
@@ -23,6 +26,7 @@ from nousmem.corpora.tables import (
     identifier,
     json_value,
     no_column,
+    not_a_folder,
     parse_json_cell,
     read_rows,
 )
@@ -35,24 +39,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["corpus_from_frames", "load_tables", "read_queries"]
-
-_QUERY_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    "query_id": ("query_id", "qid", "question_id", "topic_id", "id", "_id"),
-    "text": ("text", "query", "question"),
-    "now": ("now", "asked_at", "question_date", "timestamp", "date", "created_at"),
-    "as_of": ("as_of",),
-    "category": ("category", "question_type", "type"),
-    **SCOPE_COLUMNS,
-}
-
-_QRELS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    "query_id": ("query_id", "qid", "question_id", "topic_id"),
-    "text": ("query", "question", "text"),
-    "doc_id": ID_COLUMNS,
-    "content": ("content", "memory", "entry", "document", "passage", "fact", "text"),
-    "relevance": ("relevance", "label", "rel", "score", "grade", "judgement", "judgment"),
-}
-
 
 _MOST_RELEVANT: Final = 2**31
 _MARKS: Final = ("newest", "outdated")
@@ -105,7 +91,9 @@ def corpus_from_frames(
 
     Raises:
         CorpusError: something is wrong in the tables; the message lists all of it. Or a file is
-            damaged, no entry is judged above 0, or `partition_field` is no scope field.
+            damaged, no entry is judged above 0, the scope of no query holds an entry (where
+            that is so of some queries, there is a warning), or `partition_field` is no scope
+            field.
         CorpusFileMissing: there is no file at a path.
         InvalidEntry: `now` is not an instant.
         InvalidParameter: a field or column that is named does not exist, there
@@ -122,7 +110,7 @@ def corpus_from_frames(
     asked = latest if now is None else parse_instant(now, assume_utc=True)
     judged = read_rows(qrels, what="qrels")
     columns = guess_columns(
-        column_names(judged), _QRELS_COLUMNS, qrels_columns or {}, what="qrels", warn=True
+        column_names(judged), QRELS_COLUMNS, qrels_columns or {}, what="qrels", warn=True
     )
     if queries is None:
         made_queries = _queries_of_qrels(judged, columns, asked, problems)
@@ -137,6 +125,7 @@ def corpus_from_frames(
     kept = [query for query in made_queries.values() if query.query_id in answered]
     if not kept:
         raise CorpusError(f"corpus {name!r}: no query has an entry judged above 0")
+    check_reach(name, tuple(made.values()), kept)
     unanswered = len(made_queries) - len(kept)
     return Corpus(
         name,
@@ -207,7 +196,7 @@ def load_tables(
             "corpus 'tables' needs path=, a folder with entries.csv, queries.csv and qrels.csv "
             f"(or {', '.join(TABLE_SUFFIXES[1:])})"
         )
-    folder = Path(path).expanduser()
+    folder = _folder(Path(path).expanduser())
     named = columns_by_table(columns or {})
     queries = _table(folder, "queries", needed=False)
     return corpus_from_frames(
@@ -223,6 +212,15 @@ def load_tables(
         partition_field=partition_field,
         fold_field=fold_field,
     )
+
+
+def _folder(path: Path) -> Path:
+    """Return the path, which must be a folder."""
+    if path.is_dir():
+        return path
+    if not path.exists():
+        raise CorpusFileMissing(f"corpus 'tables': there is no folder at {path}")
+    raise CorpusFileMissing(f"corpus 'tables': {not_a_folder(path)}")
 
 
 def _table(folder: Path, name: str, *, needed: bool) -> Path | None:
@@ -242,13 +240,16 @@ def _table(folder: Path, name: str, *, needed: bool) -> Path | None:
 def _make_queries(
     rows: list[Row], given: Mapping[str, str], now: datetime, problems: Problems
 ) -> dict[str, Query]:
-    columns = guess_columns(column_names(rows), _QUERY_COLUMNS, given, what="queries", warn=True)
+    columns = guess_columns(column_names(rows), QUERY_COLUMNS, given, what="queries", warn=True)
     if not rows:
         problems.add("queries have no rows")
         return {}
     if "text" not in columns:
-        problems.add(no_column("queries", "text", _QUERY_COLUMNS["text"], rows))
+        problems.add(no_column("queries", "text", QUERY_COLUMNS["text"], rows))
         return {}
+    rows = without_foreign_dates(
+        rows, columns, ("now", "as_of"), what="queries", problems=problems, instead=now
+    )
     made: dict[str, Query] = {}
     for number, row in enumerate(rows, start=1):
         cells = {name: row.get(column) for name, column in columns.items()}
@@ -300,7 +301,7 @@ def _queries_of_qrels(
 ) -> dict[str, Query]:
     """Return the questions that stand in the judgements' own rows, in order of appearance."""
     if "text" not in columns:
-        usual = ", ".join(_QRELS_COLUMNS["text"])
+        usual = ", ".join(QRELS_COLUMNS["text"])
         problems.add(f"without queries the qrels need a column for text (usual names: {usual})")
         return {}
     texts: dict[str, str] = {}
@@ -345,7 +346,10 @@ def _make_judgements(
         if queries and query_id not in queries and query_id not in problems.refused:
             problems.add("qrels name a query that does not exist", query_id or f"row {number}")
         if entries and doc_id not in entries and doc_id not in problems.refused:
-            problems.add("qrels name an entry that does not exist", doc_id)
+            if doc_id in by_content:
+                problems.add(_texts_for_ids(columns["doc_id"]), repr(doc_id))
+            else:
+                problems.add("qrels name an entry that does not exist", doc_id)
         relevance = _relevance(row.get(columns["relevance"]) if "relevance" in columns else 1)
         if relevance is None:
             problems.add("qrels: the relevance is not a whole number", f"row {number}")
@@ -358,6 +362,13 @@ def _make_judgements(
     return [(query_id, doc_id, relevance) for (query_id, doc_id), relevance in made.items()]
 
 
+def _texts_for_ids(column: str) -> str:
+    return (
+        f"qrels: the column {column!r} is read as ids of entries, but these are texts, not ids: "
+        f"name it as qrels.content={column}"
+    )
+
+
 def _judgeable(rows: list[Row], columns: Mapping[str, str], problems: Problems) -> bool:
     """Whether the judgements say which entry and which question they are about."""
     if not rows:
@@ -366,7 +377,10 @@ def _judgeable(rows: list[Row], columns: Mapping[str, str], problems: Problems) 
     has_entry = not {"doc_id", "content"}.isdisjoint(columns)
     has_query = not {"query_id", "text"}.isdisjoint(columns)
     if not has_entry:
-        problems.add(no_column("qrels", "doc_id", ID_COLUMNS, rows))
+        problems.add(
+            f"{no_column('qrels', 'doc_id', ID_COLUMNS, rows)}, or where the column holds the "
+            "entries' texts, qrels.content=COLUMN"
+        )
     if not has_query:
         problems.add("qrels have no column for query_id, nor one with the question")
     return has_entry and has_query

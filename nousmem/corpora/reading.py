@@ -333,9 +333,15 @@ def _check_written(path: Path, data: bytes, *, offset: int = 0) -> None:
 
 def _not_utf8(path: Path, data: bytes, offset: int) -> CorpusError:
     line = data.count(b"\n", 0, offset) + 1
+    in_python = (
+        f"; in Python, pd.read_csv({path.name!r}, sep=None, engine='python', encoding='cp1252') "
+        "reads what Excel writes on Windows"
+        if path.suffix.lower() in {".csv", ".tsv"}
+        else ""
+    )
     return CorpusError(
         f"{path}: byte {offset:,} (line {line}) is 0x{data[offset]:02x}, not UTF-8: "
-        "save the file as UTF-8 (it may be Latin-1)"
+        f"save the file as UTF-8 (it may be Latin-1){in_python}"
     )
 
 

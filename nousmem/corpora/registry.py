@@ -20,7 +20,7 @@ from nousmem.corpora.files import (
     published_file,
 )
 from nousmem.corpora.reading import stream_json_array
-from nousmem.corpora.tables import TABLE_SUFFIXES
+from nousmem.corpora.tables import TABLE_SUFFIXES, not_a_folder
 from nousmem.errors import CorpusError, CorpusFileMissing, InvalidParameter, UnknownName
 
 if TYPE_CHECKING:
@@ -182,12 +182,15 @@ def recognise_corpus(path: PathLike) -> str:
         for name, fields in _FILE_SIGNS.items():
             if first is not None and any(first.get(key) for key in fields):
                 return name
+    elif place.suffix.lower() in _TABLES_ALONE:
+        raise CorpusError(not_a_folder(place))
     raise CorpusError(
         f"{place}: in no known format; expected a file of locomo, longmemeval or beam, or a folder "
         "of beir (corpus.jsonl), trec (documents, topics, qrels) or tables (entries.csv, qrels.csv)"
     )
 
 
+_TABLES_ALONE: Final = (".csv", ".tsv")
 _FILE_SIGNS: Final = {
     "locomo": ("conversation",),
     "longmemeval": ("haystack_sessions", "answer_session_ids"),

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from nousmem.corpora.dates import TIMELESS
+from nousmem.corpora.fields import ENTRY_COLUMNS
 from nousmem.corpora.files import PathLike
+from nousmem.corpora.foreign_dates import without_foreign_dates
 from nousmem.corpora.tables import (
     Problems,
     Row,
@@ -25,7 +27,7 @@ from nousmem.corpora.tables import (
     parse_json_cell,
     read_rows,
 )
-from nousmem.entry import ENTRY_FIELDS, Entry, parse_instant
+from nousmem.entry import Entry, parse_instant
 from nousmem.errors import InvalidEntry, InvalidVector
 from nousmem.scope import GLOBAL, SCOPE_FIELDS, Scope, as_filter
 from nousmem.stores.base import Store
@@ -33,27 +35,11 @@ from nousmem.stores.base import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ID_COLUMNS", "SCOPE_COLUMNS", "make_entries", "read_entries"]
-
-SCOPE_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    "agent_id": ("agent_id", "agent"),
-    "session_id": ("session_id", "session", "conversation_id"),
-    "user_id": ("user_id", "user"),
-    "namespace": ("namespace",),
-}
-
-ID_COLUMNS: Final = ("doc_id", "docid", "docno", "entry_id", "memory_id", "corpus_id", "id", "_id")
-
-_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    **{name: (name,) for name in ENTRY_FIELDS},
-    **SCOPE_COLUMNS,
-    "id": ID_COLUMNS,
-    "content": ("content", "text", "memory", "document", "passage", "message", "body", "fact"),
-    "created_at": ("created_at", "timestamp", "created", "datetime", "date", "time"),
-}
+__all__ = ["make_entries", "read_entries"]
 
 _MILLISECONDS: Final = 100_000_000_000  # the year 5138, if it were seconds
 _SPREADSHEET_DAYS: Final = 100_000  # since 1900: the year 2173
+_INSTANTS: Final = tuple(name for name in ENTRY_COLUMNS if name.endswith("_at"))
 _TRUE: Final = ("true", "yes", "1")
 _FALSE: Final = ("false", "no", "0")
 _LIKE_A_DATE: Final = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b")
@@ -105,15 +91,18 @@ def make_entries(
             return _by_id(cast("list[Entry]", listed), problems)
         entries = entries if listed is None else listed  # pyright: ignore[reportUnknownVariableType]
     rows = read_rows(entries, what="entries")
-    columns = guess_columns(column_names(rows), _COLUMNS, given, what="entries", warn=True)
+    columns = guess_columns(column_names(rows), ENTRY_COLUMNS, given, what="entries", warn=True)
     if not rows:
         problems.add("entries have no rows")
         return {}
     if "content" not in columns:
-        problems.add(no_column("entries", "content", _COLUMNS["content"], rows))
+        problems.add(no_column("entries", "content", ENTRY_COLUMNS["content"], rows))
         return {}
     if "created_at" not in columns:
         _warn_of_dates(rows, columns)
+    rows = without_foreign_dates(
+        rows, columns, _INSTANTS, what="entries", problems=problems, instead=TIMELESS
+    )
     undated = TIMELESS if now is None else parse_instant(now, assume_utc=True)
     made: list[Entry] = []
     for number, row in enumerate(rows, start=1):
@@ -132,7 +121,7 @@ def _warn_of_dates(rows: list[Row], columns: Mapping[str, str]) -> None:
     for column in column_names(rows):
         cells = [str(row[column]) for row in rows if row.get(column) is not None]
         if column not in columns.values() and cells and all(map(_LIKE_A_DATE.match, cells)):
-            usual = ", ".join(_COLUMNS["created_at"])
+            usual = ", ".join(ENTRY_COLUMNS["created_at"])
             warnings.warn(
                 f"entries have no column for created_at (usual names: {usual}), so that all are "
                 f"dated alike; {column!r} looks like one: rename it, or name it, "
@@ -206,12 +195,13 @@ def _instant(name: str, value: Any) -> datetime:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if abs(value) >= _MILLISECONDS:
             raise ValueError(
-                f"{name} {value!r} is no time in seconds since 1970: divide milliseconds by 1000"
+                f"{name} is no time in seconds since 1970 (divide milliseconds by 1000), "
+                f"got {value!r}"
             )
         if abs(value) < _SPREADSHEET_DAYS and value not in (0, 1):
             raise ValueError(
-                f"{name} {value!r} would be a day of January 1970, as seconds since then: write "
-                "a spreadsheet's dates as 2025-12-31"
+                f"{name} would be a day of January 1970, as seconds since then (write a "
+                f"spreadsheet's dates as 2025-12-31), got {value!r}"
             )
     return parse_instant(value, assume_utc=True)
 

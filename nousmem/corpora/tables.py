@@ -13,6 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from nousmem.corpora.fields import TABLES
 from nousmem.corpora.files import PathLike
 from nousmem.corpora.reading import Node, read_json, read_json_lines, read_text
 from nousmem.errors import CorpusError, CorpusFileMissing, InvalidParameter
@@ -30,16 +31,16 @@ __all__ = [
     "identifier",
     "json_value",
     "no_column",
+    "not_a_folder",
     "parse_json_cell",
     "read_rows",
 ]
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 
-_TABLES: Final = ("entries", "queries", "qrels")
-
 _KINDS_SHOWN: Final = 20
 _PLACES_SHOWN: Final = 5
+_GOT: Final = ", got "
 
 Row = Mapping[str, Any]
 """Column name to value; a missing value is None."""
@@ -49,28 +50,44 @@ class Problems:
     """What is wrong in some tables: each kind once, with the rows it was met in."""
 
     def __init__(self) -> None:
-        self._places: dict[str, list[str]] = {}
+        self._met: dict[str, list[tuple[str, str]]] = {}
         self.refused: set[str] = set()
         """Ids of rows that were refused: what refers to them is no second fault."""
 
     def add(self, problem: str, place: str = "") -> None:
-        """Note a problem, and the row or id it was met in."""
-        self._places.setdefault(problem, []).append(place)
+        """Note a problem, and the row or id it was met in; what follows ", got " is no other kind.
+
+        Values differ from row to row, and a line for each would hide the other kinds.
+        """
+        kind, _, got = problem.partition(_GOT)
+        self._met.setdefault(kind, []).append((got, place))
 
     def raise_any(self, name: str) -> None:
         """Raise one CorpusError that lists everything noted; do nothing if that is nothing."""
-        if not self._places:
+        if not self._met:
             return
-        lines: list[str] = []
-        for problem, places in list(self._places.items())[:_KINDS_SHOWN]:
-            named = [place for place in places if place]
-            shown = ", ".join(named[:_PLACES_SHOWN])
-            rest = len(named) - _PLACES_SHOWN
-            more = f" and {rest:,} more" if rest > 0 else ""
-            lines.append(f"{problem} ({shown}{more})" if named else problem)
-        if len(self._places) > _KINDS_SHOWN:
-            lines.append(f"and {len(self._places) - _KINDS_SHOWN:,} other problems")
+        lines = [_line(kind, met) for kind, met in list(self._met.items())[:_KINDS_SHOWN]]
+        if len(self._met) > _KINDS_SHOWN:
+            lines.append(f"and {len(self._met) - _KINDS_SHOWN:,} other problems")
         raise CorpusError(f"corpus {name!r}: " + "; ".join(lines))
+
+
+def _line(kind: str, met: Sequence[tuple[str, str]]) -> str:
+    """Return a kind of problem with the first values and places it was met in."""
+    named = [place for _, place in met if place]
+    values: dict[str, str] = {}
+    for got, place in met:
+        values.setdefault(got, f"{got} ({place})" if place else got)
+    if len(values) > 1:
+        return f"{kind}{_GOT}{_first(list(values.values()), len(met))}"
+    got = f"{_GOT}{met[0][0]}" if met[0][0] else ""
+    return f"{kind}{got} ({_first(named, len(named))})" if named else f"{kind}{got}"
+
+
+def _first(places: Sequence[str], count: int) -> str:
+    shown = places[:_PLACES_SHOWN]
+    rest = count - len(shown)
+    return f"{', '.join(shown)}{f' and {rest:,} more' if rest > 0 else ''}"
 
 
 def read_rows(table: pd.DataFrame | PathLike | Iterable[Row], *, what: str) -> list[Row]:
@@ -131,7 +148,10 @@ def guess_columns(
     columns = list(columns)
     for name, column in given.items():
         if name not in known:
-            raise InvalidParameter(f"{what} have no field {name!r}; fields: {', '.join(known)}")
+            hint = _reversed(name, column, columns) or _elsewhere(name, what)
+            raise InvalidParameter(
+                f"{what} have no field {name!r}{hint}; fields: {', '.join(known)}"
+            )
         if column not in columns:
             raise InvalidParameter(
                 f"{what} have no column {column!r}; columns: {', '.join(columns) or 'none'}"
@@ -158,6 +178,25 @@ def guess_columns(
     return found
 
 
+def _reversed(name: str, column: str, columns: Iterable[str]) -> str:
+    """Return what to say where the column stands before the field."""
+    table, _, field = column.rpartition(".")
+    read = [TABLES[table]] if table in TABLES else TABLES.values()
+    if column in columns or not any(field in fields for fields in read):
+        return ""
+    return f": the field comes first, the column second, {column}={name}"
+
+
+def _elsewhere(name: str, what: str) -> str:
+    """Return which field may be meant: of this table by a column's name, or of another by its."""
+    if what not in TABLES:
+        return ""
+    meant = [field for field, usual in TABLES[what].items() if name in usual]
+    others = [f"{table}.{name}" for table, fields in TABLES.items() if name in fields]
+    both = [*meant, *others]
+    return f" (did you mean {', '.join(both)}?)" if both else ""
+
+
 def columns_by_table(columns: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return which field is in which column, table by table: entries, queries, qrels.
 
@@ -168,13 +207,13 @@ def columns_by_table(columns: Mapping[str, str]) -> dict[str, dict[str, str]]:
     Raises:
         InvalidParameter: a field names another table.
     """
-    apart: dict[str, dict[str, str]] = {name: {} for name in _TABLES}
+    apart: dict[str, dict[str, str]] = {name: {} for name in TABLES}
     for field, column in columns.items():
         table, dot, name = field.rpartition(".")
         if dot and table not in apart:
             raise InvalidParameter(
                 f"there is no table {table!r}: expected a field such as content or queries.text; "
-                f"tables: {', '.join(_TABLES)}"
+                f"tables: {', '.join(TABLES)}"
             )
         apart[table or "entries"][name] = column
     return apart
@@ -190,6 +229,15 @@ def no_column(what: str, field: str, usual: Sequence[str], rows: Iterable[Row]) 
     return (
         f"{what} have no column for {field} (usual names: {', '.join(usual)}; the table has: "
         f"{', '.join(column_names(rows)) or 'none'}): name it, {what}.{field}=COLUMN"
+    )
+
+
+def not_a_folder(path: Path) -> str:
+    """Return what to say where one table is given, and a corpus of tables is wanted."""
+    return (
+        f"{path} is a file; expected a folder with entries.csv, queries.csv and qrels.csv (or "
+        f"{', '.join(TABLE_SUFFIXES[1:])}). Memories without judgements go into a store: "
+        f"nousmem import sqlite:memories.db {path}"
     )
 
 

@@ -17,7 +17,7 @@ from nousmem.evaluation.experiments import (
 )
 from nousmem.evaluation.grids import ConfoundedGridWarning, grid_settings
 from nousmem.evaluation.injections.results import InjectionResult, InjectionSetting
-from nousmem.evaluation.injections.small_talk import SMALL_TALK
+from nousmem.evaluation.injections.small_talk import SMALL_TALK, ForeignSmallTalkWarning
 from nousmem.evaluation.injections.sweeping import sweep_injection
 from nousmem.evaluation.judging.labelling import LabelSession
 from nousmem.evaluation.judging.proposing import (
@@ -58,6 +58,7 @@ __all__ = [
     "Experiment",
     "ExperimentResult",
     "FewQueriesWarning",
+    "ForeignSmallTalkWarning",
     "IdleParameterWarning",
     "InjectionResult",
     "InjectionSetting",

@@ -6,9 +6,10 @@ questions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,7 +25,17 @@ from nousmem.scoring import Floats, Scoring, half_life_days
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MeasuredQuery", "MeasuredSettings", "default_row", "measured_queries"]
+__all__ = [
+    "MeasuredQuery",
+    "MeasuredSettings",
+    "check_attribute",
+    "default_row",
+    "find_default_row",
+    "measured_queries",
+]
+
+_SAME_DECAY: Final = 1e-3
+"""Of the default rate. Its half-life is 28.8811 days, which nobody types to the last figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +62,45 @@ def measured_queries(corpus: Corpus, queries: Sequence[Query]) -> tuple[Measured
 
 def default_row(settings: Sequence[Scoring]) -> int:
     """Return the place of the setting that ranks as the default Scoring does; 0 for none."""
+    found = find_default_row(settings)
+    return 0 if found is None else found
+
+
+def find_default_row(settings: Sequence[Scoring]) -> int | None:
+    """Return the place of the setting that ranks as the default Scoring does.
+
+    Of several, the one whose decay_lambda is nearest to the default; it may differ by 0.1 %, as
+    that of a half-life typed as 28.88 days does.
+
+    Returns:
+        None where there is none.
+    """
     default = Scoring()
-    return next(
-        (
-            at
-            for at, setting in enumerate(settings)
-            if setting.replace(
-                w_recency=None
-                if setting.recency_weight() == default.recency_weight()
-                else setting.w_recency,
-                recency_lambda=default.recency_lambda,
-            )
-            == default
-        ),
-        0,
+    near = [at for at, setting in enumerate(settings) if _ranks_as(setting, default)]
+    return min(
+        near,
+        key=lambda at: abs(settings[at].decay_lambda - default.decay_lambda),
+        default=None,
     )
+
+
+def _ranks_as(setting: Scoring, default: Scoring) -> bool:
+    if not math.isclose(setting.decay_lambda, default.decay_lambda, rel_tol=_SAME_DECAY):
+        return False
+    same_recency = setting.recency_weight() == default.recency_weight()
+    compared = setting.replace(
+        decay_lambda=default.decay_lambda,
+        w_recency=None if same_recency else setting.w_recency,
+        recency_lambda=default.recency_lambda,
+    )
+    return compared == default
+
+
+def check_attribute(attribute: str) -> None:
+    """Raise UnknownName unless queries can be grouped by it: "category", or a scope field."""
+    known = ("category", *SCOPE_FIELDS)
+    if attribute not in known:
+        raise UnknownName("attribute of a query", attribute, known)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,11 +167,10 @@ class MeasuredSettings:
         Raises:
             UnknownName: queries have no such attribute.
         """
+        check_attribute(attribute)
         if attribute == "category":
             return [query.category for query in self.queries]
-        if attribute in SCOPE_FIELDS:
-            return [getattr(query.scope, attribute) or "" for query in self.queries]
-        raise UnknownName("attribute of a query", attribute, ("category", *SCOPE_FIELDS))
+        return [getattr(query.scope, attribute) or "" for query in self.queries]
 
     def per_query(self, setting: int) -> pd.DataFrame:
         """Return the measures of every query under one setting.
@@ -184,7 +218,7 @@ class MeasuredSettings:
         self,
         measure: str | Measure,
         *,
-        folds: int = 5,
+        folds: int | None = None,
         baseline: int | None = None,
         seed: int = 0,
     ) -> CrossValidation:
@@ -192,14 +226,15 @@ class MeasuredSettings:
 
         Args:
             measure: What is tuned and judged.
-            folds: How many; queries of one group stay together.
+            folds: How many; queries of one group stay together. None is 5, or the number of groups
+                where there are fewer.
             baseline: Row of `frame` compared with; None is `baseline_index`.
             seed: Deals the groups into folds, and draws the resamples.
 
         Raises:
             UnknownName: there is no such measure.
-            InvalidParameter: fewer than two folds or more than groups; the measure was not
-                measured; there is no such row.
+            InvalidParameter: fewer than two folds, or more than there are groups; a single
+                group; the measure was not measured; there is no such row.
         """
         against = self.baseline_index() if baseline is None else baseline
         self.check_setting(against)

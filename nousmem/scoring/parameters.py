@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, fields, replace
 from numbers import Real
@@ -221,6 +222,29 @@ class Scoring:
         """
         check_parameter_names(values)
         return cls(**values)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Scoring:
+        """Return the Scoring of the table `[scoring]`, as `to_toml` writes it.
+
+        Other tables are somebody else's. Of a file: `from_toml(Path("best.toml").read_text())`.
+
+        Raises:
+            InvalidParameter: the text is not TOML or has no such table, parameters stand outside
+                of it, or as in `from_dict`.
+        """
+        try:
+            document: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidParameter(f"the settings are not TOML: {error}") from None
+        stray = [name for name in document if name in PARAMETERS]
+        table: object = document.get("scoring")
+        if stray or not isinstance(table, dict):
+            outside = f"; {', '.join(stray)} stands outside of it" if stray else ""
+            raise InvalidParameter(
+                f"expected a table [scoring], as Scoring.to_toml() writes it{outside}"
+            )
+        return cls.from_dict(cast("dict[str, Any]", table))
 
     def __repr__(self) -> str:
         """Show what is in force: the half-life, and the recency weight that None stands for.

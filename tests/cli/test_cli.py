@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -147,6 +148,11 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
     done = nousmem("demo", "--embedder", "hashing", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "best by nDCG@10" in done.stdout
+    assert "store sqlite::memory:, embedder hashing" in done.stdout
+    with (tmp_path / "out" / "tuned.csv").open() as file:
+        (tuned,) = csv.DictReader(file)
+    assert f"on unseen folds: nDCG@10 {float(tuned['mean']):.4f}, +" in done.stdout
+    assert "next: nousmem report out " in done.stdout
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names >= {
         "settings.csv",

@@ -91,6 +91,8 @@ def test_label_takes_columns_of_both_tables(nousmem: Run, folder: Path) -> None:
         ("content=", "expected FIELD=COLUMN"),
         ("memories.content=note", "no table 'memories'"),
         ("colour=note", "entries have no field 'colour'"),
+        ("text=note", "did you mean content, queries.text, qrels.text?"),
+        ("note=content", "the field comes first, the column second, content=note"),
         ("content=notes", "entries have no column 'notes'; columns: ref, note"),
         ("queries.text=asked", "import reads memories alone"),
     ],
@@ -133,8 +135,8 @@ def test_a_guess_between_two_columns_is_never_silent() -> None:
     [
         (46022.5, "spreadsheet's dates"),
         (1_767_225_600_000, "divide milliseconds by 1000"),
-        ("31.12.2025", "expected an ISO 8601 instant"),
-        ("12/31/2025", "expected an ISO 8601 instant"),
+        ("31.12.2025", "is no ISO 8601 instant"),
+        ("12/31/2025", "is no ISO 8601 instant"),
     ],
 )
 def test_a_date_is_never_guessed(value: object, message: str) -> None:
@@ -165,3 +167,11 @@ def test_sweep_and_compare_take_columns(nousmem: Run, folder: Path, tmp_path: Pa
     assert compared.json["rows"][0]["mean"] == 1.0
     unnamed = nousmem("sweep", "tables", "--path", folder, "--grid", "w_importance=0")
     assert unnamed.status == 2
+
+
+def test_a_file_for_a_folder_is_told(nousmem: Run, folder: Path) -> None:
+    for where in ((folder / "entries.csv", "memory:"), ("tables", "memory:", "--path")):
+        given = (*where, folder / "entries.csv") if "--path" in where else where
+        assert "is a file; expected a folder" in nousmem("load", *given).err
+    assert "there is no folder at" in nousmem("load", "tables", "memory:", "--path", "absent").err
+    assert "no file or folder at absent.csv" in nousmem("load", "absent.csv", "memory:").err

@@ -134,6 +134,66 @@ def test_report_and_compare(place: Path):
     assert "is no result folder" in done.stderr
 
 
+def test_what_settings_are_measured_on_is_said(place: Path):
+    (place / "c.toml").write_text("[scoring]\ndecay_lambda = 0\n")
+    (place / "d.toml").write_text("[scoring]\ndecay_lambda = 0.0001\n")
+    done = nousmem("compare", "c.toml", "d.toml", "--path", "tables", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "measured on tables, 58 queries, embedder none" in " ".join(done.stdout.split())
+    done = nousmem("compare", "c.toml", "d.toml", "--corpus", "./tables", "--json", cwd=place)
+    assert json.loads(done.stdout)["measured_on"] == {
+        "corpus": "tables",
+        "path": "tables",
+        "n_queries": 58,
+        "embedder": "none",
+    }
+    done = nousmem("compare", "c.toml", "d.toml", "--column", "content=note", cwd=place)
+    assert done.returncode == 2
+    assert "--path FOLDER" in done.stderr
+    assert "assistant-year" not in done.stderr
+
+
+def test_a_folder_of_tables_is_swept_by_its_path(place: Path):
+    done = nousmem("sweep", "./tables", "--grid", "half_life_days=30,365", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "58 queries, best by nDCG@10" in done.stdout
+    first = "the grid has no row with the defaults: compared with its first row, Scoring("
+    assert first in done.stdout
+    done = nousmem("sweep", "./tables", "--grid", "half_life_days=365,28.88", cwd=place)
+    assert "\ncompared with Scoring(decay_lambda=0.001" in done.stdout
+    done = nousmem("sweep", "./boxes", "--grid", "half_life_days=30,365", cwd=place)
+    assert done.returncode == 2
+    assert "there is no file or folder at boxes" in done.stderr
+
+
+def test_an_unknown_attribute_is_refused_before_any_work(place: Path):
+    done = nousmem("sweep", "tables", "--path", "nowhere", "--by", "Thema", cwd=place)
+    assert done.returncode == 2
+    assert "unknown attribute of a query 'Thema'" in done.stderr
+
+
+def test_queries_of_two_users_can_be_resampled_one_by_one(tmp_path: Path):
+    write_tables(tmp_path / "tables")
+    for name in ("entries", "queries"):
+        table = pd.read_csv(tmp_path / "tables" / f"{name}.csv")
+        users = ["ada" if at % 2 else "bo" for at in range(len(table))]
+        table.assign(user_id=users).to_csv(tmp_path / "tables" / f"{name}.csv", index=False)
+    (tmp_path / "a.toml").write_text("[scoring]\ndecay_lambda = 0.001\n")
+    (tmp_path / "b.toml").write_text("[scoring]\ndecay_lambda = 0.0001\n")
+    command = ("compare", "a.toml", "b.toml", "--path", "tables", "--json")
+    done = nousmem(*command, cwd=tmp_path)
+    assert json.loads(done.stdout)["rows"][0]["n_groups"] == 2
+    assert "--ungrouped" in done.stderr
+    done = nousmem(*command, "--ungrouped", cwd=tmp_path)
+    assert json.loads(done.stdout)["rows"][0]["n_groups"] == 0
+    assert "groups" not in done.stderr
+    for name in ("one", "other"):
+        swept = ("sweep", "./tables", "--grid", "half_life_days=30,365", "--out", name)
+        assert nousmem(*swept, cwd=tmp_path).returncode == 0
+    done = nousmem("compare", "one", "other", "--ungrouped", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["rows"][0]["n_groups"] == 0
+
+
 def test_the_gate_fails_with_one(place: Path):
     gate = EXPERIMENT[: EXPERIMENT.index("[grid]")]
     (place / "gate.toml").write_text(gate)

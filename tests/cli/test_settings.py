@@ -32,3 +32,11 @@ def test_settings_that_would_be_ignored_are_refused(tmp_path: Path, text: str, m
     path.write_text(text)
     with pytest.raises(nm.InvalidParameter, match=message):
         read_settings(path)
+
+
+def test_a_folder_is_read_where_it_has_best_toml(tmp_path: Path):
+    with pytest.raises(nm.InvalidParameter, match=r"is a folder without best\.toml") as caught:
+        read_settings(tmp_path)
+    assert "\n" not in str(caught.value)
+    (tmp_path / "best.toml").write_text(nm.Scoring(rrf_k=5).to_toml())
+    assert read_settings(tmp_path) == nm.Scoring(rrf_k=5)

@@ -234,7 +234,10 @@ def test_missing_columns_are_reported_at_once():
         ({"docno": [1, 1, 3]}, r"entries: the id repeats \(1\)"),
         ({"docno": [1, None, 3]}, r"entries: id is missing \(row 2\)"),
         ({"timestamp": ["2026-03-15", None, "soon"]}, r"created_at is missing \(row 2\)"),
-        ({"timestamp": ["2026-03-15", None, "soon"]}, r"got 'soon' \(row 3\)"),
+        (
+            {"timestamp": ["2026-03-15", None, "soon"]},
+            r"1 of 2 values of created_at is no ISO 8601 instant .* 'soon' in row 3",
+        ),
         ({"evergreen": ["true", "maybe", "no"]}, r"evergreen must be true or false, got 'maybe'"),
         ({"metadata": ["{}", "{", None]}, r"expected JSON, got '\{' \(row 2\)"),
         ({"embedding": [[1.0], [0.0], [1.0]]}, r"all zeros: .* \(row 2\)"),

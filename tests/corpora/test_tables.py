@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import nousmem as nm
 from nousmem.corpora import corpus_from_frames, load_tables, read_entries
+from nousmem.corpora.registry import recognise_corpus
 from nousmem.errors import CorpusError, CorpusFileMissing, InvalidParameter
 
 NOTES = [
@@ -125,3 +128,140 @@ def test_marks_of_updated_facts_are_read_from_text(tmp_path: Path):
     file.write_text("qid,question,newest\nq,where?,2\n")
     with pytest.raises(CorpusError, match="newest must be a list of entry ids"):
         corpus_from_frames(entries, file, [{"qid": "q", "doc_id": 2}])
+
+
+PEOPLE = [
+    {"id": "1", "text": "Mira drinks tea", "Person": "Anna"},
+    {"id": "2", "text": "Bo drinks coffee", "Person": "Bernd"},
+]
+ASKED = [
+    {"qid": "a", "question": "tea?", "user": "Anna"},
+    {"qid": "b", "question": "coffee?", "user": "Bernd"},
+]
+JUDGED = [{"qid": "a", "id": "1"}, {"qid": "b", "id": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        (PEOPLE, r"the entries' column 'Person' seems to hold it: entries\.user_id=Person"),
+        (
+            [{"id": row["id"], "text": row["text"]} for row in PEOPLE],
+            r"which column of the entries holds it\? entries\.user_id=COLUMN",
+        ),
+        (
+            [{**row, "user": row["Person"].lower()} for row in PEOPLE],
+            "the user_id of entries: anna, bernd",
+        ),
+    ],
+)
+def test_a_scope_that_no_entry_is_in_is_refused(entries: list[dict[str, str]], said: str):
+    with pytest.raises(
+        CorpusError, match=r"no entry has the user_id of 2 queries \(Anna, Bernd\)"
+    ) as e:
+        corpus_from_frames(entries, ASKED, JUDGED)
+    assert re.search(said, str(e.value))
+
+
+def test_queries_that_can_find_nothing_beside_others_are_told():
+    entries = [{**row, "user": "Anna"} for row in PEOPLE]
+    with pytest.warns(UserWarning, match=r"some queries .* the user_id of 1 query \(Bernd\)"):
+        corpus_from_frames(entries, ASKED, JUDGED)
+    apart = [{**row, "user": row["Person"], "agent": "x"} for row in PEOPLE]
+    apart[1]["agent"] = "y"
+    both = [{**row, "agent": "y"} for row in ASKED]
+    with pytest.warns(UserWarning, match=r"the agent_id and user_id of 1 query \(y/Anna\)"):
+        corpus_from_frames(apart, both, JUDGED)
+
+
+def test_a_scope_that_is_there_or_not_asked_about_is_no_fault():
+    entries = [{**row, "user": row["Person"]} for row in PEOPLE]
+    assert len(corpus_from_frames(entries, ASKED, JUDGED).queries) == 2
+    anybody = [{"qid": row["qid"], "question": row["question"]} for row in ASKED]
+    assert len(corpus_from_frames(entries, anybody, JUDGED).queries) == 2
+
+
+def test_texts_where_ids_are_expected_are_told():
+    judged = [{"qid": "a", "id": "Mira drinks tea"}, {"qid": "a", "id": "nowhere"}]
+    with pytest.raises(CorpusError) as caught:
+        corpus_from_frames(PEOPLE, None, [{**row, "question": "tea?"} for row in judged])
+    assert "texts, not ids: name it as qrels.content=id ('Mira drinks tea')" in str(caught.value)
+    assert "an entry that does not exist (nowhere)" in str(caught.value)
+    with pytest.raises(CorpusError, match=r"the entries' texts, qrels\.content=COLUMN"):
+        corpus_from_frames(PEOPLE, None, [{"question": "tea?", "Notiz": "Mira drinks tea"}])
+
+
+@pytest.mark.parametrize(
+    ("dates", "said"),
+    [
+        (["05.01.2025", "31.01.2025"], r"format='%d\.%m\.%Y'\)"),
+        (["05.01.2025 10:30", "31.01.2025 09:00"], r"format='%d\.%m\.%Y %H:%M'\)"),
+        (["13/01/2025", "05/01/2025"], "format='%d/%m/%Y'"),
+        (["01/13/2025", "01/05/2025"], "format='%m/%d/%Y'"),
+        (["05/01/2025", "04/01/2025"], "format='%d/%m/%Y' or '%m/%d/%Y'"),
+    ],
+)
+def test_foreign_dates_are_one_line_and_hide_nothing(dates: list[str], said: str):
+    entries = [{**row, "wann": date} for row, date in zip(PEOPLE, dates, strict=True)]
+    entries[0]["importance"] = "much"
+    asked = [{**row, "now": date} for row, date in zip(ASKED, dates, strict=True)]
+    judged = [*JUDGED, {"qid": "c", "id": "2"}]
+    with pytest.raises(CorpusError) as caught:
+        corpus_from_frames(entries, asked, judged, entry_columns={"created_at": "wann"})
+    dated, importance, now, qrels = str(caught.value).split("; ")
+    assert "2 of 2 values of created_at are no ISO 8601 instants such" in dated
+    assert f"the first {dates[0]!r} in row 1 (in Python: pd.to_datetime(table['wann']," in dated
+    assert re.search(said, dated)
+    assert re.search(said, now)
+    assert "importance must be a number" in importance
+    assert qrels == "qrels name a query that does not exist (c)"
+
+
+def test_dates_of_two_kinds_have_no_line_of_pandas():
+    rows = [{"text": "x", "date": "05.01.2025"}, {"text": "y", "date": "2025-01-05"}]
+    with pytest.raises(CorpusError, match=r"1 of 2 values of created_at is no .* in row 1$"):
+        read_entries(rows)
+
+
+def test_values_of_one_kind_of_fault_are_one_line():
+    rows = [{"id": n, "text": "x", "importance": "high" if n % 2 else "low"} for n in range(9)]
+    with pytest.raises(CorpusError, match=r"got 'low' \(row 1\), 'high' \(row 2\) and 7 more$"):
+        read_entries(rows)
+
+
+def test_a_file_is_no_folder_of_tables(tmp_path: Path):
+    file = tmp_path / "Notizen.csv"
+    file.write_text("text\nx\n")
+    with pytest.raises(CorpusFileMissing, match=r"is a file; expected a folder with entries\.csv"):
+        load_tables(file)
+    with pytest.raises(CorpusError, match=r"is a file; expected a folder with entries\.csv"):
+        recognise_corpus(file)
+    with pytest.raises(CorpusFileMissing, match=r"there is no folder at .*absent"):
+        load_tables(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"text": "Frage"}, r"did you mean content, queries\.text, qrels\.text\?"),
+        ({"as_of": "wann"}, r"did you mean queries\.as_of\?"),
+        ({"Notiz": "content"}, "the field comes first, the column second, content=Notiz"),
+        ({"Frage": "queries.text"}, "the column second, queries.text=Frage"),
+        ({"colour": "Frage"}, "no field 'colour'; fields"),
+    ],
+)
+def test_a_field_of_another_table_or_in_the_wrong_place_is_told(columns: dict[str, str], said: str):
+    with pytest.raises(InvalidParameter, match=said):
+        read_entries(PEOPLE, columns=columns)
+
+
+def test_a_file_of_windows_says_what_reads_it(tmp_path: Path):
+    file = tmp_path / "a.csv"
+    file.write_bytes("id;text\n1;Jörg mag Tee – täglich\n".encode("cp1252"))
+    with pytest.raises(CorpusError, match="not UTF-8") as caught:
+        read_entries(file)
+    call = re.search(r"pd\.read_csv\('a\.csv', (.*?)\)", str(caught.value))
+    assert call is not None
+    assert call[1] == "sep=None, engine='python', encoding='cp1252'"
+    table = pd.read_csv(file, sep=None, engine="python", encoding="cp1252")
+    assert read_entries(table)[0].content == "Jörg mag Tee – täglich"

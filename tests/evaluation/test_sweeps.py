@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.evaluation import sweeps
+from nousmem.evaluation.measured import default_row, find_default_row
 from nousmem.evaluation.sweeps import pool_scores, watched_ranks
 
 MEASURES = ["nDCG@10", "R@5", "RR", "AP"]
@@ -117,6 +118,18 @@ def test_the_baseline_is_the_setting_that_ranks_as_the_default(corpus: nm.Corpus
     swept = ev.sweep(corpus, store="memory", grid=grid, measures=["AP"])
     at = swept.baseline_index()
     assert (swept.settings[at].fusion, swept.settings[at].w_recency) == ("rrf", 0)
+
+
+def test_a_half_life_typed_by_hand_is_the_default() -> None:
+    typed, exact, other = (
+        nm.Scoring(half_life_days=28.88),
+        nm.Scoring(),
+        nm.Scoring(half_life_days=29),
+    )
+    assert default_row([other, typed]) == 1
+    assert default_row([other, typed, exact]) == 2
+    assert find_default_row([other, typed.replace(rrf_k=5)]) is None
+    assert default_row([other]) == 0
 
 
 def test_engines_are_checked_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:

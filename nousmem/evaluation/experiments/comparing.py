@@ -24,6 +24,7 @@ def compare_results(
     other: ExperimentResult,
     *,
     setting: Setting = "best",
+    grouped: bool = True,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Compare two results, the second with the first, paired over the queries both have.
@@ -36,6 +37,8 @@ def compare_results(
         other: What is compared.
         setting: Under which setting of each: its "best" by the measure it tunes, or its
             "baseline".
+        grouped: Whether whole groups of queries are resampled, as in
+            `nousmem.evaluation.compare`.
         seed: Of the resamples.
 
     Returns:
@@ -67,11 +70,12 @@ def compare_results(
             ][:, columns]
             for key, (measured, result, columns) in rows_of.items()
         }
+        groups = [left.measured.queries[left_at[query_id]].group for query_id in ids]
         table = compare_values(
             values,
             shared,
             query_ids=ids,
-            groups=[left.measured.queries[left_at[query_id]].group for query_id in ids],
+            groups=groups if grouped else None,
             baseline="one",
             seed=seed,
         ).drop(columns="name")

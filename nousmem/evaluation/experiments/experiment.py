@@ -32,6 +32,7 @@ from nousmem.evaluation.grids import GridValues, kept_grid
 from nousmem.evaluation.measures import Measure, parse_measures
 from nousmem.evaluation.ranges import WEIGHTS, Range, Simplex
 from nousmem.evaluation.searches import SearchMethod, plan_search
+from nousmem.evaluation.statistics.folds import DEFAULT_FOLDS
 from nousmem.scoring import Scoring
 
 __all__ = ["Experiment", "read_experiment"]
@@ -62,7 +63,7 @@ class Experiment:
     """What is measured of every query; `tune` must be among them."""
     tune: Measure
     """The measure by which a setting is best."""
-    folds: int = 5
+    folds: int = DEFAULT_FOLDS
     """Folds that tuning is judged on, at least 2; fewer where there are fewer groups of queries."""
     seed: int = 0
     """Of folds and resamples, and of the draws of a search; at least 0."""
@@ -217,7 +218,7 @@ class _Reader:
             tune = self._measures("tune", [self.document["tune"]])
         if tune and measures and tune[0] not in measures:
             self.faults.append(f"tune = {str(tune[0])!r} is none of the measures")
-        folds = self._whole("folds", default=5, least=2)
+        folds = self._whole("folds", default=DEFAULT_FOLDS, least=2)
         seed = self._whole("seed", default=0, least=0)
         title = self.document.get("title", default_title)
         if not isinstance(title, str):

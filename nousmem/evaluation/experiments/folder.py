@@ -67,14 +67,22 @@ class ResultFolder:
     def begin(self) -> None:
         """Say what is asked, so that an interrupted run can be taken up again.
 
+        What another experiment asked is replaced where none of its conditions was measured, as
+        where it failed on its data.
+
         Raises:
-            ExperimentError: the folder holds the result of another experiment, or something else.
+            ExperimentError: the folder holds the result of another experiment, or something else;
+                or another process holds it.
         """
         file, document = self.path / _EXPERIMENT, self._experiment.to_document()
         if self.path.exists() and any(self.path.iterdir()):
             if not file.exists():
                 raise ExperimentError(f"{self.path} holds no result: give an empty folder")
             changed = _changed(_asked(file), json.loads(_json(document)))
+            if changed and not self._holds_measures():
+                with self.held():
+                    self.begin_anew()
+                return
             if changed:
                 raise ExperimentError(
                     f"{self.path} holds the result of another experiment (it differs in "
@@ -198,6 +206,9 @@ class ResultFolder:
         written.append(self.path / _MANIFEST)
         _write_text(written[-1], _json(manifest))
         return written
+
+    def _holds_measures(self) -> bool:
+        return any((self.path / _CONDITIONS).glob(f"*/{_CONDITION}"))
 
     def _place(self, at: int) -> Path:
         return self.path / _CONDITIONS / f"{at:03d}"

@@ -17,6 +17,7 @@ from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.measured import MeasuredQuery, MeasuredSettings
 from nousmem.evaluation.measures import query_means
 from nousmem.evaluation.statistics.comparison import compare_values
+from nousmem.evaluation.statistics.folds import fitting_folds
 from nousmem.evaluation.statistics.validation import CrossValidation, cross_validate
 from nousmem.scoring import Floats, Scoring
 
@@ -195,8 +196,8 @@ class ExperimentResult:
     def _folds(self, measured: MeasuredSettings) -> int:
         """Return the experiment's folds, or as many as there are groups."""
         exists = ~np.isnan(measured.values_of(self.experiment.tune)[0])
-        groups = {one.group for one, there in zip(measured.queries, exists, strict=True) if there}
-        return min(self.experiment.folds, len(groups))
+        groups = [one.group for one, there in zip(measured.queries, exists, strict=True) if there]
+        return fitting_folds(groups, self.experiment.folds)
 
     def _sharing_queries(self) -> dict[str, list[int]]:
         shared: dict[tuple[str, tuple[str, ...]], list[int]] = {}

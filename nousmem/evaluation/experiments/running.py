@@ -78,12 +78,11 @@ def run_experiment(
     folder = None if out is None else ResultFolder(out, experiment)
     if folder is not None:
         folder.begin()
-    fingerprints = _fingerprints(experiment, settings)
     with nullcontext() if folder is None else folder.held():
         return _run(
             experiment,
             settings,
-            fingerprints,
+            _fingerprints(experiment, settings),
             folder=folder,
             backend=backend,
             scheduler=scheduler,

@@ -14,7 +14,7 @@ from nousmem.checks import check_number, check_whole
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measured import MeasuredQuery
 from nousmem.evaluation.statistics.comparison import compare_values
-from nousmem.evaluation.statistics.folds import fold_of
+from nousmem.evaluation.statistics.folds import fitting_folds, fold_of
 from nousmem.evaluation.statistics.resampling import holm
 from nousmem.scoring import Floats, Scoring, half_life_days
 from nousmem.search import MIN_POOL
@@ -38,7 +38,7 @@ class InjectionSetting:
     """What decides what an agent is shown; the options of `nousmem.agent.Memory` by that name.
 
     Raises:
-        InvalidParameter: an option is not of its kind, or `inject_limit` is above 30.
+        InvalidParameter: an option is not of its kind, or out of its range.
     """
 
     scoring: Scoring = field(default_factory=Scoring)
@@ -48,9 +48,10 @@ class InjectionSetting:
     inject_min_score: float = 0.3
     """Least composite score."""
     inject_min_words: float = 0.3
-    """Least share of the message's words that mean something."""
+    """Least share of the message's words that mean something, of which 8 count; 0 to 2. Above 1
+    only what holds more than 8 words of a long message has it."""
     inject_min_cosine: float = 0.35
-    """Least cosine; this or `inject_min_words` must be reached."""
+    """Least cosine, -1 to 2; this or `inject_min_words` must be reached. Above 1 none has it."""
 
     def __post_init__(self) -> None:
         check_whole("inject_limit", self.inject_limit, least=0)
@@ -60,10 +61,17 @@ class InjectionSetting:
             )
         for name in OPTIONS[1:]:
             check_number(name, getattr(self, name))
+        _check_range("inject_min_words", self.inject_min_words, 0, 2)
+        _check_range("inject_min_cosine", self.inject_min_cosine, -1, 2)
 
     def options(self) -> dict[str, Any]:
         """Return keyword arguments for `nousmem.agent.Memory`."""
         return {name: getattr(self, name) for name in ("scoring", *OPTIONS)}
+
+
+def _check_range(name: str, value: float, low: int, high: int) -> None:
+    if not low <= check_number(name, value) <= high:
+        raise InvalidParameter(f"{name} must be from {low} to {high}, got {value!r}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,8 +136,9 @@ class InjectionResult:
                 where there is no small talk.
 
         Raises:
-            InvalidParameter: no setting is as quiet.
+            InvalidParameter: no setting is as quiet; `quiet` is not from 0 to 1.
         """
+        _check_range("quiet", quiet, 0, 1)
         shares = self._quiet()
         enough = np.isnan(shares) | (shares >= quiet)
         if not enough.any():
@@ -149,7 +158,7 @@ class InjectionResult:
         `Memory(store=…, **result.best().options())` uses it.
 
         Raises:
-            InvalidParameter: no setting is as quiet.
+            InvalidParameter: as in `best_index`.
         """
         return self.settings[self.best_index(quiet=quiet)]
 
@@ -210,7 +219,12 @@ class InjectionResult:
         )
 
     def tuned(
-        self, *, quiet: float = 0.95, folds: int = 5, baseline: int | None = None, seed: int = 0
+        self,
+        *,
+        quiet: float = 0.95,
+        folds: int | None = None,
+        baseline: int | None = None,
+        seed: int = 0,
     ) -> pd.DataFrame:
         """Return what choosing the best setting is worth on messages it was not chosen on.
 
@@ -219,7 +233,8 @@ class InjectionResult:
 
         Args:
             quiet: As in `best`.
-            folds: How many.
+            folds: How many; None is 5, or the number of groups, or of texts of small talk, where
+                there are fewer.
             baseline: Row compared with; None is `baseline_index`.
             seed: Deals the folds, and draws the resamples.
 
@@ -230,14 +245,25 @@ class InjectionResult:
             led to another.
 
         Raises:
-            InvalidParameter: fewer than two folds or more than groups; in some folds no setting
-                is as quiet; there is no such row.
+            InvalidParameter: fewer than two folds, or more than there are groups or texts; a
+                single group or text; in some folds no setting is as quiet; `quiet` is not from 0
+                to 1; there is no such row.
         """
         import pandas as pd
 
+        _check_range("quiet", quiet, 0, 1)
         against = self.baseline_index() if baseline is None else baseline
         self.check_setting(against)
         groups = [query.group for query in self.queries]
+        if self.small_talk and len(set(self.small_talk)) < 2:
+            raise InvalidParameter(
+                "settings are tuned on some small talk and judged on the rest, which needs two "
+                f"texts of small talk at least, got {self.small_talk[0]!r} alone"
+            )
+        if folds is None:
+            folds = fitting_folds(groups)
+            if self.small_talk:
+                folds = min(folds, fitting_folds(self.small_talk))
         fold = fold_of(groups, folds=folds, seed=seed)
         talk_fold = np.zeros(0, dtype=np.intp)
         if self.small_talk:

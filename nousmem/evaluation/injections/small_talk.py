@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["SMALL_TALK"]
+from nousmem.agent.relevance import content_terms
+from nousmem.stores.text import analyse_query
+
+__all__ = ["SMALL_TALK", "ForeignSmallTalkWarning", "warn_of_foreign_talk"]
+
+_ENGLISH: Final = 0.25
+"""Least share of function words. Ten questions of the English corpora have .36 at least; questions
+in German, French and Spanish have .12, in Dutch .2, of words that are spelled alike, such as
+"was"."""
+_ENOUGH_WORDS: Final = 20
+
+
+class ForeignSmallTalkWarning(UserWarning):
+    """The small talk is in another language than the queries."""
+
 
 SMALL_TALK: Final = (
     "Hello!",
@@ -59,3 +75,29 @@ SMALL_TALK: Final = (
     "hmm",
 )
 """English; greetings, knowledge of the world, arithmetic, words, code, and nonsense."""
+
+
+def warn_of_foreign_talk(queries: Sequence[str], *, stacklevel: int) -> None:
+    """Warn where `SMALL_TALK` is asked beside queries that are hardly English.
+
+    Greetings in a language that no memory is in are easily left alone, so `quiet` would be that of
+    nobody's users. Fewer than 20 words say nothing of their language.
+
+    Args:
+        queries: Their texts.
+        stacklevel: Of the warning.
+    """
+    n_words = n_function_words = 0
+    for text in queries:
+        words, meaning = analyse_query(text), content_terms(text)
+        n_words += len(words)
+        n_function_words += sum(word not in meaning for word in words)
+    if n_words < _ENOUGH_WORDS or n_function_words >= _ENGLISH * n_words:
+        return
+    warnings.warn(
+        f"the default small talk is English, but only {n_function_words / n_words:.0%} of the "
+        "words of the queries are English function words, such as 'the' or 'what': quiet says "
+        "little of users who write otherwise. Give small_talk= what yours say",
+        ForeignSmallTalkWarning,
+        stacklevel=stacklevel,
+    )

@@ -29,19 +29,19 @@ from nousmem.candidates import Candidates, retrieve, score_candidates
 from nousmem.corpora import Corpus, Query
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
-from nousmem.errors import InvalidParameter
+from nousmem.errors import InvalidParameter, suggestion
 from nousmem.evaluation.grids import grid_settings
 from nousmem.evaluation.injections.results import (
     OPTIONS,
     InjectionResult,
     InjectionSetting,
 )
-from nousmem.evaluation.injections.small_talk import SMALL_TALK
+from nousmem.evaluation.injections.small_talk import SMALL_TALK, warn_of_foreign_talk
 from nousmem.evaluation.measured import measured_queries
 from nousmem.evaluation.measures import Judgements
 from nousmem.evaluation.pools import close_store, load_partition
 from nousmem.evaluation.progress import progress_bar
-from nousmem.scoring import Floats, score_order
+from nousmem.scoring import PARAMETERS, Floats, Scoring, score_order
 from nousmem.search import MIN_POOL, Search
 from nousmem.stores import Store
 
@@ -75,17 +75,23 @@ def sweep_injection(
         setting: Gives what is not varied; None is the documented defaults.
         small_talk: Messages that need no memory. Texts are dealt to the corpus's queries, in turn
             and each at least once, and take over their circumstances; a Query has its own, and
-            its scope must name a part of a divided corpus.
+            its scope must name a part of a divided corpus. The default is English.
         as_of: Whether entries later than a query's `as_of` are invisible to it.
         progress: Show a progress bar.
 
+    Warns:
+        ForeignSmallTalkWarning: the default small talk is used, and the queries are hardly
+            English.
+
     Raises:
-        InvalidParameter: a name or a value of the grid is not valid; no query has a relevant
-            entry; or the store does not suit (see `load_partition`).
+        InvalidParameter: a name or a value of the grid is not valid; `setting` is no
+            InjectionSetting, or `small_talk` no list of texts and Query objects; no query has
+            a relevant entry; or the store does not suit (see `load_partition`).
         UnknownName, StoreError, EmbedderError, EmbeddingMismatch, MissingDependency: as in
             `sweep`.
     """
-    parameters, settings = _settings(grid, setting or InjectionSetting())
+    parameters, settings = _settings(grid, _start(setting))
+    _check_small_talk(small_talk)
     judgements = Judgements.of(corpus.qrels, [query.query_id for query in corpus.queries])
     if not len(judgements):
         raise InvalidParameter(f"corpus {corpus.name!r} has no query with a relevant entry")
@@ -93,6 +99,8 @@ def sweep_injection(
     for at, doc_id in zip(judgements.query_index.tolist(), judgements.doc_ids, strict=True):
         relevant[judgements.query_ids[at]].add(doc_id)
     queries = [query for query in corpus.queries if query.query_id in relevant]
+    if list(small_talk) == list(SMALL_TALK):
+        warn_of_foreign_talk([query.text for query in queries], stacklevel=3)
     talk = _dealt(small_talk, queries)
     _check_parts(talk, corpus)
     n_messages = len(queries) + len(talk)
@@ -123,6 +131,31 @@ def sweep_injection(
     )
 
 
+def _start(setting: object) -> InjectionSetting:
+    if setting is None:
+        return InjectionSetting()
+    if isinstance(setting, Scoring):
+        raise InvalidParameter(
+            "setting must be an InjectionSetting, got a Scoring: write "
+            "setting=InjectionSetting(scoring=…)"
+        )
+    if not isinstance(setting, InjectionSetting):
+        raise InvalidParameter(f"setting must be an InjectionSetting, got {setting!r}")
+    return setting
+
+
+def _check_small_talk(given: object) -> None:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidParameter(
+            f"small_talk must be a list of messages, such as ['Hello!'], got {given!r}"
+        )
+    for one in cast("Sequence[object]", given):
+        if not isinstance(one, (str, Query)):
+            raise InvalidParameter(
+                f"small_talk must be a list of texts and Query objects, got {one!r} in it"
+            )
+
+
 def _settings(
     grid: Mapping[str, Iterable[Any]], start: InjectionSetting
 ) -> tuple[tuple[str, ...], tuple[InjectionSetting, ...]]:
@@ -131,6 +164,13 @@ def _settings(
         faults.append("min_score: an agent puts inject_min_score in its place; vary that")
     options = {name: _values(name, grid[name], faults) for name in OPTIONS if name in grid}
     of_scoring = {name: grid[name] for name in grid if name not in (*OPTIONS, "min_score")}
+    for name in [name for name in of_scoring if name not in (*PARAMETERS, "weights")]:
+        known = (*OPTIONS, *PARAMETERS)
+        faults.append(
+            f"unknown name {name!r} in the grid{suggestion(str(name), known) or '.'} "
+            f"Names: {', '.join(known)}"
+        )
+        del of_scoring[name]
     names, scorings = [], [start.scoring]
     try:
         names, scorings = grid_settings(of_scoring, base=start.scoring)

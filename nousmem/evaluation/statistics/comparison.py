@@ -182,7 +182,9 @@ def compare_values(
         )
     order = sorted(range(len(query_ids)), key=query_ids.__getitem__)
     ordered = {name: own[:, order] for name, own in values.items()}
-    resampled = _resampled_groups(None if groups is None else [groups[at] for at in order], order)
+    resampled = None if groups is None else [groups[at] for at in order]
+    if resampled is not None and not drawn_whole(resampled):
+        resampled = None
     rows: list[dict[str, Any]] = [
         {
             "measure": str(measure),
@@ -193,6 +195,7 @@ def compare_values(
         for name, own in ordered.items()
         if name != baseline
     ]
+    _warn_of_few(rows, n_queries=len(order), groups=resampled)
     corrected = holm([row["p_value"] for row in rows])
     table = pd.DataFrame(rows)
     table.insert(list(table.columns).index("p_value") + 1, "p_holm", corrected)
@@ -244,21 +247,33 @@ def _detectable(sums: Floats, counts: Floats, confidence: float) -> float:
     return float(quantiles.sum()) * standard_error(sums, counts)
 
 
-def _resampled_groups(groups: list[str] | None, queries: Sequence[object]) -> list[str] | None:
-    if len(queries) < _ENOUGH_QUERIES:
+def _warn_of_few(
+    rows: Sequence[Mapping[str, Any]], *, n_queries: int, groups: Sequence[str] | None
+) -> None:
+    if n_queries < _ENOUGH_QUERIES:
         warnings.warn(
-            f"so few queries ({len(queries)}) show only large differences: look at the column "
-            "detectable",
+            f"so few queries ({n_queries}) show only large differences: {_said_detectable(rows)}",
             FewQueriesWarning,
             stacklevel=4,
         )
-    if groups is None or not drawn_whole(groups):
-        return None
-    if (n_groups := len(set(groups))) < _ENOUGH_GROUPS:
+    if groups is not None and (n_groups := len(set(groups))) < _ENOUGH_GROUPS:
         warnings.warn(
             f"the queries come from only {n_groups} groups (users, conversations), too few to say "
-            "what to expect of others: look at the column detectable",
+            f"what to expect of others: {_said_detectable(rows)}. `compare` with grouped=False, or "
+            "`nousmem compare --ungrouped`, says what to expect of more queries of the same groups",
             FewQueriesWarning,
             stacklevel=4,
         )
-    return groups
+
+
+def _said_detectable(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say which differences show, by the row where the smallest do."""
+    # Where nothing moved, 0 would say that anything shows.
+    known = [row for row in rows if 0 < row["detectable"] < float("inf")]
+    if not known:
+        return "look at the column detectable"
+    row = min(known, key=lambda one: one["detectable"])
+    return (
+        f"the smallest that would show is {row['detectable']:.2g}, in {row['measure']} (the column "
+        "detectable)"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 from nousmem.corpora import Corpus, Query
 from nousmem.errors import InvalidParameter
 
-__all__ = ["fold_of", "query_groups"]
+__all__ = ["DEFAULT_FOLDS", "fitting_folds", "fold_of", "query_groups"]
+
+DEFAULT_FOLDS: Final = 5
 
 
 def query_groups(corpus: Corpus, queries: Sequence[Query]) -> list[str]:
@@ -27,6 +30,19 @@ def query_groups(corpus: Corpus, queries: Sequence[Query]) -> list[str]:
         query.query_id if value is None else value
         for query, value in zip(queries, values, strict=True)
     ]
+
+
+def fitting_folds(groups: Sequence[str], folds: int = DEFAULT_FOLDS) -> int:
+    """Return how many folds the groups are dealt into where that many are wanted.
+
+    Args:
+        groups: Group of each query, length n.
+        folds: How many are wanted.
+
+    Returns:
+        `folds`, or the number of groups where there are fewer.
+    """
+    return min(folds, len(set(groups)))
 
 
 def fold_of(groups: Sequence[str], *, folds: int, seed: int = 0) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import Measure
-from nousmem.evaluation.statistics.folds import fold_of
+from nousmem.evaluation.statistics.folds import fitting_folds, fold_of
 from nousmem.evaluation.statistics.resampling import (
     Interval,
     drawn_whole,
@@ -102,7 +102,7 @@ def cross_validate(
     query_ids: Sequence[str],
     groups: Sequence[str],
     baseline: int,
-    folds: int = 5,
+    folds: int | None = None,
     seed: int = 0,
 ) -> CrossValidation:
     """Choose on all folds but one, measure on that one, for every fold.
@@ -115,18 +115,18 @@ def cross_validate(
         query_ids: One a column of `values`.
         groups: Group of each query; those of one group stay together.
         baseline: Row of `values` compared with.
-        folds: How many.
+        folds: How many; None is 5, or the number of groups where there are fewer.
         seed: Deals the groups into folds, and draws the resamples.
 
     Raises:
-        InvalidParameter: fewer than two folds or more than groups.
+        InvalidParameter: fewer than two folds, or more than there are groups; a single group.
     """
     known: list[int] = np.flatnonzero(~np.isnan(values[0])).tolist()
     if not known:
         raise InvalidParameter(f"{measure} exists for none of the {len(query_ids)} queries")
     values = values[:, known]
     ids, kept = [query_ids[at] for at in known], [groups[at] for at in known]
-    fold = fold_of(kept, folds=folds, seed=seed)
+    fold = fold_of(kept, folds=fitting_folds(kept) if folds is None else folds, seed=seed)
     retuning = Retuning(
         values, baseline=baseline, fold=fold, units=kept if drawn_whole(kept) else ids
     )

@@ -230,6 +230,25 @@ def test_a_folder_of_something_else_is_left_alone(experiment_file: Path, tmp_pat
         ev.run_experiment(ev.read_experiment(experiment_file), out=tmp_path / "other")
 
 
+def test_a_run_that_failed_on_its_data_leaves_the_folder_free(
+    experiment_file: Path, tmp_path: Path
+):
+    experiment, out = ev.read_experiment(experiment_file), tmp_path / "out"
+    (one, *_) = experiment.conditions
+    corpus = dataclasses.replace(one.corpus, options={"columns": {"content": "none"}})
+    wrong = dataclasses.replace(
+        experiment, conditions=(dataclasses.replace(one, corpus=corpus),), seed=6
+    )
+    with pytest.raises(InvalidParameter, match="no column 'none'"):
+        ev.run_experiment(wrong, out=out)
+    with ResultFolder(out, wrong).held(), pytest.raises(ExperimentError, match="another process"):
+        ev.run_experiment(experiment, out=out)
+    result = ev.run_experiment(experiment, out=out)
+    assert ev.read_result(out).frame.equals(result.frame)
+    with pytest.raises(ExperimentError, match=r"another experiment \(it differs in conditions"):
+        ev.run_experiment(wrong, out=out)
+
+
 @pytest.mark.parametrize("name", ["values.parquet", "queries.parquet", "condition.json"])
 def test_a_damaged_folder_is_named(experiment_file: Path, tmp_path: Path, name: str):
     ev.run_experiment(ev.read_experiment(experiment_file), out=tmp_path / "out")

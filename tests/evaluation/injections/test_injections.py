@@ -13,6 +13,7 @@ from nousmem import evaluation as ev
 from nousmem.agent import MemoryAccess
 from nousmem.agent.relevance import find_relevant
 from nousmem.evaluation import InjectionSetting
+from nousmem.evaluation.injections.small_talk import warn_of_foreign_talk
 from nousmem.evaluation.measured import MeasuredQuery
 
 GRID = {
@@ -127,9 +128,9 @@ def test_small_talk_is_dealt_to_all_queries(corpus: nm.Corpus) -> None:
 
 
 def test_tables_say_what_was_shown(corpus: nm.Corpus) -> None:
-    result = ev.sweep_injection(
-        corpus, grid={"inject_min_score": [0, 0.3, 9], "decay_lambda": [0, 0.001], "w_recency": [0]}
-    )
+    grid = {"inject_min_score": [0, 0.3, 9], "decay_lambda": [0, 0.001], "w_recency": [0]}
+    with pytest.warns(ev.ForeignSmallTalkWarning, match="only 0% of the words"):
+        result = ev.sweep_injection(corpus, grid=grid)
     frame = result.frame
     assert list(frame.columns) == [
         *("decay_lambda", "half_life_days", "w_recency", "inject_min_score"),
@@ -255,6 +256,7 @@ def test_faults_of_a_grid_are_told_together(corpus: nm.Corpus) -> None:
         "inject_min_cosine": 0.3,
         "inject_min_score": [0.1, 0.1],
         "decay_lamda": [0],
+        "inject_score": [0.3],
     }
     with pytest.raises(nm.InvalidParameter) as caught:
         ev.sweep_injection(corpus, grid=grid)
@@ -265,9 +267,67 @@ def test_faults_of_a_grid_are_told_together(corpus: nm.Corpus) -> None:
         "inject_min_words: the list of values is empty",
         "inject_min_cosine: expected a list of values, got 0.3",
         "a value stands twice in [0.1, 0.1]",
-        "decay_lamda",
+        "'decay_lamda' in the grid; did you mean 'decay_lambda'?",
+        "'inject_score' in the grid; did you mean 'inject_min_score'?",
     ):
         assert part in str(caught.value)
+
+
+def test_what_is_no_list_of_messages_is_refused(corpus: nm.Corpus) -> None:
+    for wrong in ("Hello!", 3, ["Hello!", 3]):
+        with pytest.raises(nm.InvalidParameter, match="small_talk must be a list of"):
+            ev.sweep_injection(corpus, grid={}, small_talk=wrong)
+    with pytest.raises(nm.InvalidParameter, match=r"InjectionSetting\(scoring=…\)"):
+        ev.sweep_injection(corpus, grid={}, setting=nm.Scoring())
+
+
+@pytest.mark.parametrize(
+    "option", [{"inject_min_words": 30}, {"inject_min_words": -0.1}, {"inject_min_cosine": 35}]
+)
+def test_percentages_are_no_shares(option: dict[str, float]) -> None:
+    with pytest.raises(nm.InvalidParameter, match=f"{next(iter(option))} must be from"):
+        InjectionSetting(**option)
+    result = made([0.9, 0.6], [1, 1], [1, 1])
+    for call in (result.best, result.best_index, result.tuned):
+        with pytest.raises(nm.InvalidParameter, match="quiet must be from 0 to 1, got 95"):
+            call(quiet=95)
+
+
+GERMAN = [
+    "Wann war ich zuletzt beim Zahnarzt?",
+    "Was wollte ich am Montag im Garten machen?",
+    "Was hat mir Jonas zum Geburtstag geschenkt?",
+    "In welchem Hotel waren wir in Bremen?",
+]
+ENGLISH = [
+    "When did I last go to the dentist?",
+    "What did Jonas give me for my birthday?",
+    "Name of the hotel in Bremen",
+]
+
+
+def test_english_small_talk_says_little_of_german_users() -> None:
+    with pytest.warns(ev.ForeignSmallTalkWarning, match="Give small_talk="):
+        warn_of_foreign_talk(GERMAN, stacklevel=1)
+    warn_of_foreign_talk(ENGLISH, stacklevel=1)  # a warning would be an error
+    warn_of_foreign_talk(GERMAN[:2], stacklevel=1)  # too few words to know
+
+
+def test_two_groups_are_two_folds() -> None:
+    result = made([0.9, 0.6], [1, 1], [1, 1])
+    queries = tuple(
+        dataclasses.replace(one, group="ab"[at % 2]) for at, one in enumerate(result.queries)
+    )
+    two = dataclasses.replace(result, queries=queries, small_talk=tuple("abcdefghij"))
+    few, groups = (
+        pytest.warns(ev.FewQueriesWarning, match=one) for one in ("few queries", "only 2 groups")
+    )
+    with few, groups:
+        assert two.tuned()["n_groups"].iloc[0] == 2
+    with pytest.raises(nm.InvalidParameter, match="2 to the number of groups, 2; got 5"):
+        two.tuned(folds=5)
+    with pytest.raises(nm.InvalidParameter, match="two texts of small talk"):
+        dataclasses.replace(two, small_talk=("hm",) * 10).tuned()
 
 
 def test_a_setting_fits_the_agent() -> None:

@@ -332,7 +332,9 @@ def test_the_queries_of_one_user_are_groups_of_their_own() -> None:
     corpus = nm.corpus_from_frames(entries, mine, judged)
     assert ev.query_groups(corpus, corpus.queries) == ["tea", "sea", "bee"]
     others = [*mine, {"qid": "x", "question": "tea", "user": "bo"}]
-    both = nm.corpus_from_frames(entries, others, [*judged, {"qid": "x", "doc_id": "tea"}])
+    theirs = {"id": "other", "text": "tea", "user": "bo"}
+    judged = [*judged, {"qid": "x", "doc_id": "other"}]
+    both = nm.corpus_from_frames([*entries, theirs], others, judged)
     assert ev.query_groups(both, both.queries) == ["ada", "ada", "ada", "bo"]
     assert set(ev.fold_of(ev.query_groups(corpus, corpus.queries), folds=3)) == {0, 1, 2}
     with pytest.raises(nm.InvalidParameter, match="two groups at least"):

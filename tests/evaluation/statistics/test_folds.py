@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import nousmem as nm
 from nousmem import evaluation as ev
+from nousmem.evaluation.statistics.folds import fitting_folds
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -22,3 +24,13 @@ def test_folds_are_level_in_queries_not_in_groups(seed: int) -> None:
     assert np.bincount(ev.fold_of(groups, folds=2, seed=seed)).tolist() == [8, 8]
     lone = ["a"] * 9 + list("bcdefghij")
     assert np.bincount(ev.fold_of(lone, folds=2, seed=seed)).tolist() == [9, 9]
+
+
+def test_folds_that_are_not_asked_for_fit_the_groups(corpus: nm.Corpus) -> None:
+    """Three users; asked for, five folds are too many."""
+    swept = ev.sweep(corpus, store="memory", grid={"w_importance": [0, 0.3]}, measures=["R@5"])
+    assert len(swept.cross_validated("R@5").chosen) == 3
+    with pytest.raises(nm.InvalidParameter, match="2 to the number of groups, 3; got 5"):
+        swept.cross_validated("R@5", folds=5)
+    assert fitting_folds(["a", "b", "a"]) == 2
+    assert fitting_folds([f"u{at}" for at in range(9)]) == 5

@@ -56,3 +56,11 @@ def test_fifty_queries_are_enough_not_to_be_warned_of() -> None:
     with pytest.warns(ev.FewQueriesWarning, match="49"):
         compared(49)
     compared(50)  # a warning would be an error
+
+
+def test_few_groups_are_told_what_would_show_and_the_way_out() -> None:
+    values = {"base": np.zeros((1, 60)), "own": np.tile([[0.1, 0.3]], 30)}
+    ids, groups = [f"q{at:02d}" for at in range(60)], ["a", "b"] * 30
+    with pytest.warns(ev.FewQueriesWarning, match="only 2 groups.*grouped=False") as caught:
+        table = ev.compare_values(values, ["R@5"], query_ids=ids, groups=groups, baseline="base")
+    assert f"would show is {table['detectable'][0]:.2g}, in R@5" in str(caught[0].message)
