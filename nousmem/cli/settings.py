@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 from nousmem.errors import InvalidParameter
-from nousmem.scoring import PARAMETERS, Scoring
+from nousmem.scoring import Scoring
 
 __all__ = ["read_settings"]
-
 
 _BEST: Final = "best.toml"
 
@@ -33,17 +31,10 @@ def read_settings(path: Path) -> Scoring:
             )
         path = path / _BEST
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
         raise InvalidParameter(f"cannot read the settings {path}: {error}") from None
-    stray = [name for name in document if name in PARAMETERS]
-    table: object = document.get("scoring")
-    if stray or not isinstance(table, dict):
-        outside = f"; {', '.join(stray)} stands outside of it" if stray else ""
-        raise InvalidParameter(
-            f"expected a table [scoring] in {path}, as Scoring.to_toml() writes{outside}"
-        )
     try:
-        return Scoring.from_dict(cast("dict[str, Any]", table))
+        return Scoring.from_toml(text)
     except InvalidParameter as error:
         raise InvalidParameter(f"{path}: {error}") from None

@@ -236,7 +236,9 @@ class Scoring:
         try:
             document: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise InvalidParameter(f"the settings are not TOML: {error}") from None
+            raise InvalidParameter(
+                f"cannot read the settings, they are not TOML: {error}"
+            ) from None
         stray = [name for name in document if name in PARAMETERS]
         table: object = document.get("scoring")
         if stray or not isinstance(table, dict):
