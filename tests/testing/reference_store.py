@@ -32,9 +32,11 @@ class ReferenceStore:
 
     @property
     def held(self):
-        if SAVED.get(self.file, 0) != self.seen:
-            self.held = self.load()
-        return self._held
+        # Or a reader would take the file while it is written, and put it over a later change.
+        with self.lock:
+            if SAVED.get(self.file, 0) != self.seen:
+                self.held = self.load()
+            return self._held
 
     @held.setter
     def held(self, entries):
