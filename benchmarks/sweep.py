@@ -23,7 +23,7 @@ import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.corpora import Query
 from nousmem.evaluation.measures import Judgements, parse_measures
-from nousmem.evaluation.sweeps import pool_scores, score_settings
+from nousmem.evaluation.sweeps.sweeping import composite_scores, score_settings
 from nousmem.evaluation.updates import UpdateMarks
 from nousmem.scoring import score_order
 
@@ -49,10 +49,10 @@ def main() -> None:
     except nm.CorpusFileMissing:
         corpus = nm.load_corpus("assistant-year")
     embedder = nm.open_embedder("minilm")
-    compare(corpus.name, ev.retrieve_pool(corpus, embedder=embedder, progress=True))
+    compare(corpus.name, ev.find_candidates(corpus, embedder=embedder, progress=True))
 
 
-def compare(name: str, pool: ev.CandidatePool) -> None:
+def compare(name: str, pool: ev.CandidateArrays) -> None:
     """Time every engine on one pool, and hold their figures against each other."""
     _, settings = ev.grid_settings(GRID)
     measures = parse_measures(MEASURES)
@@ -91,7 +91,7 @@ def compare(name: str, pool: ev.CandidatePool) -> None:
         print(f"  {tool:16}{rate:12,.1f} settings a second {ratio:10,.1f} × {difference}")
 
 
-def random_pool(*, queries: int, candidates: int) -> ev.CandidatePool:
+def random_pool(*, queries: int, candidates: int) -> ev.CandidateArrays:
     """Return candidates that two legs found at random, one to three of each query judged."""
     rng = np.random.default_rng(7)
     shape = (queries, candidates)
@@ -106,7 +106,7 @@ def random_pool(*, queries: int, candidates: int) -> ev.CandidatePool:
     ranks = np.where(read <= np.reshape([candidates, candidates // 3 * 2], (2, 1, 1)), read, 0)
     now = int(NOW.timestamp())
     seen = now - rng.integers(0, 400 * 86_400, shape)
-    return ev.CandidatePool(
+    return ev.CandidateArrays(
         queries=asked,
         judgements=Judgements(
             tuple(query.query_id for query in asked),
@@ -133,18 +133,18 @@ def random_pool(*, queries: int, candidates: int) -> ev.CandidatePool:
 Run = dict[str, dict[str, float]]
 
 
-def ranked_run(pool: ev.CandidatePool, setting: nm.Scoring) -> Run:
+def ranked_run(pool: ev.CandidateArrays, setting: nm.Scoring) -> Run:
     """Return the rankings, with -rank for a score, so that no tool has a tie to break."""
     run: Run = {}
     for query, ids, scores in zip(
-        pool.queries, pool.doc_ids, next(pool_scores(pool, [setting])), strict=True
+        pool.queries, pool.doc_ids, next(composite_scores(pool, [setting])), strict=True
     ):
         order = score_order(scores[: len(ids)]).tolist()
         run[query.query_id] = {ids[at]: -float(rank) for rank, at in enumerate(order, 1)}
     return run
 
 
-def qrels_of(pool: ev.CandidatePool) -> dict[str, dict[str, int]]:
+def qrels_of(pool: ev.CandidateArrays) -> dict[str, dict[str, int]]:
     """Return the judgements as dictionaries."""
     judgements = pool.judgements
     qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in judgements.query_ids}

@@ -35,10 +35,14 @@ from numpy.typing import NDArray
 
 import nousmem as nm
 from nousmem.evaluation.measures import WatchedRanks, parse_measures
-from nousmem.evaluation.pools import CandidatePool, load_partition, retrieve_pool
 from nousmem.evaluation.statistics.folds import fold_of, query_groups
 from nousmem.evaluation.statistics.resampling import paired_interval
-from nousmem.evaluation.sweeps import pool_scores, score_settings, watched_ranks
+from nousmem.evaluation.sweeps.candidate_arrays import (
+    CandidateArrays,
+    find_candidates,
+    load_partition,
+)
+from nousmem.evaluation.sweeps.sweeping import composite_scores, score_settings, watched_ranks
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +60,7 @@ class Setting:
     """One way to score a pool."""
 
     label: str
-    scores: Callable[[CandidatePool], Floats]
+    scores: Callable[[CandidateArrays], Floats]
     """Shape (queries, candidates), -inf for no candidate."""
 
 
@@ -65,14 +69,14 @@ class Bench:
     """A corpus, its candidates, and what is needed to measure and to fold it."""
 
     corpus: nm.Corpus
-    pool: CandidatePool
+    pool: CandidateArrays
     groups: list[str]
 
     @classmethod
     def load(cls, name: str, embedder: nm.Embedder, **options: Any) -> Bench:
         """Load a corpus and read both legs 30 deep, one store for each partition."""
         corpus = nm.load_corpus(name, **options)
-        pool = retrieve_pool(corpus, store="sqlite", embedder=embedder, as_of=False)
+        pool = find_candidates(corpus, store="sqlite", embedder=embedder, as_of=False)
         return cls(corpus, pool, query_groups(corpus, pool.queries))
 
     def measured(self, settings: Sequence[Setting]) -> Floats:
@@ -95,7 +99,7 @@ def scored(**changes: Any) -> Setting:
     scoring = RELEVANCE_ALONE.replace(**changes)
     shown = (v if isinstance(v, str) else f"{v:.3g}" for v in changes.values())
     label = ", ".join(map("=".join, zip(changes, shown, strict=True))) or "no decay"
-    return Setting(label, lambda pool: next(pool_scores(pool, [scoring])))
+    return Setting(label, lambda pool: next(composite_scores(pool, [scoring])))
 
 
 def grid(**values: Iterable[Any]) -> list[Setting]:
@@ -128,7 +132,7 @@ def takeovers(rrf_k: int) -> list[Setting]:
 # --- What was tried beside it -------------------------------------------------------------------
 
 
-def outdating(pool: CandidatePool, similar: float, ratio: float) -> tuple[Floats, Any, Floats]:
+def outdating(pool: CandidateArrays, similar: float, ratio: float) -> tuple[Floats, Any, Floats]:
     """Return relevance (n, c), who outdates whom (n, c, c), and similarity (n, c, c)."""
     assert pool.successors is not None, "the corpus is embedded"
     relevance = pool.relevance_under(RELEVANCE_ALONE)
@@ -137,25 +141,25 @@ def outdating(pool: CandidatePool, similar: float, ratio: float) -> tuple[Floats
     return relevance, (similarity >= similar) & near, similarity
 
 
-def by_similarity(pool: CandidatePool, penalty: float, similar: float, ratio: float) -> Floats:
+def by_similarity(pool: CandidateArrays, penalty: float, similar: float, ratio: float) -> Floats:
     """Penalise by the similarity of what outdates the entry."""
     relevance, outdates, similarity = outdating(pool, similar, ratio)
     return relevance * (1 - penalty * np.where(outdates, similarity, 0.0).max(axis=2))
 
 
-def by_count(pool: CandidatePool, penalty: float, similar: float, ratio: float) -> Floats:
+def by_count(pool: CandidateArrays, penalty: float, similar: float, ratio: float) -> Floats:
     """Penalise once for each candidate that outdates the entry."""
     relevance, outdates, _ = outdating(pool, similar, ratio)
     return relevance * (1 - penalty) ** outdates.sum(axis=2)
 
 
 def tried(
-    function: Callable[[CandidatePool, float, float, float], Floats], amounts: Iterable[float]
+    function: Callable[[CandidateArrays, float, float, float], Floats], amounts: Iterable[float]
 ) -> list[Setting]:
     """Return a setting for each amount, similarity and ratio."""
 
     def setting(amount: float, similar: float, ratio: float) -> Setting:
-        def scores(pool: CandidatePool) -> Floats:
+        def scores(pool: CandidateArrays) -> Floats:
             found = function(pool, amount, similar, ratio)
             return np.where(np.isnan(found), -np.inf, found)
 

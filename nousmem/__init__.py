@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nousmem.corpora import Corpus, Query, corpus_from_frames, list_corpora, load_corpus
-from nousmem.duplicates import DuplicateGroup, find_duplicates, merge_duplicates
 from nousmem.embeddings import embed, open_embedder
 from nousmem.entry import Entry, MemoryType
 from nousmem.errors import (
@@ -23,13 +22,14 @@ from nousmem.errors import (
     StoreError,
     UnknownName,
 )
-from nousmem.hits import Hit, Hits
-from nousmem.reembedding import reembed
+from nousmem.retrieval.hits import Hit, Hits
+from nousmem.retrieval.search import DegradedSearchWarning, Search
 from nousmem.scope import GLOBAL, Scope
 from nousmem.scoring import Scoring
-from nousmem.search import DegradedSearchWarning, Search
 from nousmem.stores import Store, VectorStore, open_store
-from nousmem.transfer import export_entries, import_entries
+from nousmem.upkeep.duplicates import DuplicateGroup, find_duplicates, merge_duplicates
+from nousmem.upkeep.reembedding import reembed
+from nousmem.upkeep.transfer import export_entries, import_entries
 
 __version__ = "0.1.0"
 

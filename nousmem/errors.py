@@ -16,6 +16,7 @@ __all__ = [
     "EmbeddingMismatch",
     "EntryNotFound",
     "ExperimentError",
+    "ExtensionError",
     "InvalidEntry",
     "InvalidParameter",
     "InvalidScope",
@@ -44,6 +45,10 @@ class InvalidScope(NousmemError, ValueError):
 
 class InvalidParameter(NousmemError, ValueError):
     """An option has a value outside its documented range."""
+
+
+class ExtensionError(NousmemError):
+    """Somebody's own leg, term, fusion, curve, update rule or measure broke its rules."""
 
 
 class InvalidVector(NousmemError, ValueError):

@@ -298,7 +298,7 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         def now(cls, tz=None):
             raise AssertionError("the clock was read")
 
-    monkeypatch.setattr("nousmem.search.datetime", Clock)
+    monkeypatch.setattr("nousmem.retrieval.search.datetime", Clock)
 
 
 class TestMeasuring:

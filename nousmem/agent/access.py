@@ -16,20 +16,19 @@ from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder, Matrix
 from nousmem.entry import Entry, parse_instant
 from nousmem.errors import EmbedderError, InvalidParameter, InvalidScope, InvalidVector
-from nousmem.hits import Hits
+from nousmem.retrieval.evidence import searched_part
+from nousmem.retrieval.hits import Hits
+from nousmem.retrieval.search import Search
 from nousmem.scope import SCOPE_FIELDS, Scope
 from nousmem.scoring import Scoring
-from nousmem.search import Search
 from nousmem.stores import open_store
 from nousmem.stores.base import Store
 from nousmem.stores.filters import EntryFilter
 
 __all__ = [
-    "CHARACTERS_SEARCHED",
     "SEARCH_SCOPES",
     "MemoryAccess",
     "SearchScope",
-    "searched_part",
     "utc_now",
 ]
 
@@ -37,8 +36,6 @@ _LOG = logging.getLogger(__name__)
 
 SearchScope = Literal["agent", "user", "session", "global"]
 SEARCH_SCOPES: Final[tuple[SearchScope, ...]] = ("agent", "user", "session", "global")
-CHARACTERS_SEARCHED: Final = 4000
-"""Of a text that somebody wrote; see `searched_part`."""
 
 
 # An open store is shared by objects that do not know each other, and may be anybody's own: there is
@@ -59,18 +56,6 @@ def _lock_of(store: Store) -> threading.RLock:
 def utc_now() -> datetime:
     """Return the wall clock's instant in UTC."""
     return datetime.now(UTC)
-
-
-def searched_part(text: str) -> str:
-    """Return what of a user's text is searched for: of more than 4,000 characters, both ends.
-
-    A file pasted into a message would otherwise be a query of a hundred thousand words, for which
-    a text leg takes minutes; what is asked about it stands before or after it.
-    """
-    if len(text) <= CHARACTERS_SEARCHED:
-        return text
-    half = CHARACTERS_SEARCHED // 2
-    return f"{text[:half]} {text[-half:]}"
 
 
 def random_id() -> str:
@@ -204,7 +189,7 @@ class MemoryAccess:
         return parse_instant(self.clock())
 
     def look_up(
-        self, query: str, *, now: datetime, pool: int | None = None, **options: Any
+        self, query: str, *, now: datetime, depth: int | None = None, **options: Any
     ) -> tuple[Hits, str | None]:
         """Search the scope; without vectors when the embedder fails.
 
@@ -214,7 +199,7 @@ class MemoryAccess:
         Args:
             query: A user's text; of a long one, `searched_part`.
             now: The instant ages are counted from.
-            pool: Entries read from each leg, as `Search` has it.
+            depth: Entries read from each leg, as `Search` has it.
             options: type, limit and min_score, as `Search` takes them.
 
         Returns:
@@ -223,7 +208,7 @@ class MemoryAccess:
         Raises:
             EmbeddingMismatch: the store was filled by another embedder.
         """
-        hits, degraded = self._search(query, now=now, pool=pool, **options)
+        hits, degraded = self._search(query, now=now, depth=depth, **options)
         found = hits.candidates.entries
         if not found and isinstance(query, str) and query.strip():
             self._unseen.after_nothing()
@@ -232,11 +217,11 @@ class MemoryAccess:
         return hits, degraded
 
     def _search(
-        self, query: str, *, now: datetime, pool: int | None, **options: Any
+        self, query: str, *, now: datetime, depth: int | None, **options: Any
     ) -> tuple[Hits, str | None]:
         query = searched_part(query) if isinstance(query, str) else query
         options |= {"scope": self._scope, "now": now}
-        text_only = Search(self._store, scoring=self.scoring, pool=pool)
+        text_only = Search(self._store, scoring=self.scoring, depth=depth)
         if self._embedder is None:
             return text_only(query, **options), None
         guarded = _GuardedEmbedder(self._embedder)

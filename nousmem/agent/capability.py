@@ -38,7 +38,7 @@ from nousmem.agent.relevance import find_relevant
 from nousmem.agent.toolset import INSTRUCTIONS, memory_toolset
 from nousmem.checks import check_choice, check_flag, check_number, check_whole
 from nousmem.errors import InvalidParameter
-from nousmem.hits import Hits
+from nousmem.retrieval.hits import Hits
 
 __all__ = ["Injection", "Memory"]
 

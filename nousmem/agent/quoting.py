@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from nousmem.entry import Entry
-from nousmem.hits import Hit
+from nousmem.retrieval.hits import Hit
 
 __all__ = ["Block", "estimated_tokens", "memory_block", "quoted", "tamed"]
 

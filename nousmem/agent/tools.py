@@ -19,7 +19,7 @@ from nousmem.agent.writing import add, remove
 from nousmem.checks import check_whole
 from nousmem.entry import MemoryType
 from nousmem.errors import EntryNotFound, InvalidParameter, NousmemError
-from nousmem.hits import Hit
+from nousmem.retrieval.hits import Hit
 from nousmem.stores.base import TouchStore
 
 __all__ = ["forget", "recall", "remember"]

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from nousmem.agent.access import CHARACTERS_SEARCHED, MemoryAccess
-from nousmem.duplicates import spoken
+from nousmem.agent.access import MemoryAccess
 from nousmem.embeddings import embed
 from nousmem.entry import Entry
 from nousmem.errors import EntryNotFound
+from nousmem.retrieval.evidence import CHARACTERS_SEARCHED
 from nousmem.scope import SCOPE_FIELDS
+from nousmem.upkeep.duplicates import spoken
 
 __all__ = ["Change", "add", "change", "find", "remove", "undo_change"]
 

@@ -35,7 +35,7 @@ def compare(
     column: Columns = None,
     store: Annotated[str, typer.Option(help="For settings: store URL.")] = "sqlite::memory:",
     embedder: Annotated[str, typer.Option(help="For settings: minilm, hashing, none.")] = "none",
-    pool: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
     measures: Annotated[
         str, typer.Option(help="For settings: measures, separated by commas.")
     ] = "nDCG@10,R@10,RR",
@@ -84,7 +84,7 @@ def compare(
             names,
             store=store,
             embedder=embedder,
-            pool=pool,
+            depth=depth,
             grouped=not ungrouped,
             seed=seed,
         ).drop(columns="name")

@@ -15,7 +15,7 @@ from nousmem.corpora import load_corpus
 from nousmem.embeddings import embed, open_embedder
 from nousmem.evaluation import SweepResult
 from nousmem.evaluation import sweep as run_sweep
-from nousmem.search import Search
+from nousmem.retrieval.search import Search
 from nousmem.stores import open_store
 
 __all__ = ["demo"]

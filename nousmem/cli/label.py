@@ -50,7 +50,7 @@ def label(
     out: Annotated[
         Path | None, typer.Option(help="The judgements; default qrels.tsv (pool.csv for a pool).")
     ] = None,
-    pool: Annotated[int, typer.Option(help="Entries read from each leg.")] = 30,
+    depth: Annotated[int, typer.Option(help="Entries read from each leg.")] = 30,
     embedder: Annotated[
         str, typer.Option(help="minilm, hashing, or none for the text leg alone.")
     ] = "none",
@@ -71,7 +71,7 @@ def label(
         if not searched.list(limit=1):
             raise StoreError(f"the store {store} is empty: `nousmem import` fills it from a file")
         proposed = propose_pool(
-            searched, asked, pool=pool, embedder=model, seed=seed, progress=True
+            searched, asked, depth=depth, embedder=model, seed=seed, progress=True
         )
     without = [one.query_id for one in asked if one.query_id not in set(proposed["query_id"])]
     if propose_only:
@@ -202,7 +202,7 @@ def _print_summary(
     if document["queries"]:
         print_table(document["queries"], title="judged, by query")
         print_table(document["legs"], title="what each leg brought")
-        typer.echo("read the legs no deeper than they were judged: nousmem sweep … --pool DEPTH")
+        typer.echo("read the legs no deeper than they were judged: nousmem sweep … --depth DEPTH")
     typer.echo(
         f"{progress.judged:,} of {progress.candidates:,} candidates judged, "
         f"{progress.relevant:,} of these relevant, {progress.skipped:,} skipped: {session.path}"

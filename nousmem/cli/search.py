@@ -14,9 +14,9 @@ from nousmem.cli.scoping import AgentId, Namespace, SessionId, UserId, chosen_sc
 from nousmem.cli.settings import read_settings
 from nousmem.embeddings import open_embedder
 from nousmem.entry import Entry, parse_instant
+from nousmem.retrieval.search import Search
 from nousmem.scope import Scope, as_filter
 from nousmem.scoring import PARAMETERS, Scoring
-from nousmem.search import Search
 from nousmem.stores import Store
 
 __all__ = ["parse_number", "search"]
@@ -40,7 +40,7 @@ def search(
     ] = "none",
     limit: Annotated[int, typer.Option(help="At most this many.")] = 10,
     min_score: Annotated[float, typer.Option(help="Only scores of at least this.")] = 0.0,
-    pool: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
     now: Annotated[
         str | None, typer.Option(help="Instant ages are counted from, ISO 8601 with an offset.")
     ] = None,
@@ -68,7 +68,7 @@ def search(
     changes = parse_settings(setting or [])
     scoring = (Scoring() if settings is None else read_settings(settings)).replace(**changes)
     with opened(store, exists=True) as found:
-        hits = Search(found, open_embedder(embedder), scoring=scoring, pool=pool)(
+        hits = Search(found, open_embedder(embedder), scoring=scoring, depth=depth)(
             query,
             scope=scope,
             type=type_,

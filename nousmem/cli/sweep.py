@@ -24,7 +24,6 @@ from nousmem.evaluation.experiments import (
     run_experiment,
     versions,
 )
-from nousmem.evaluation.grids import GridValues
 from nousmem.evaluation.measured import (
     MeasuredSettings,
     check_attribute,
@@ -32,6 +31,7 @@ from nousmem.evaluation.measured import (
     find_default_row,
 )
 from nousmem.evaluation.measures import parse_measures
+from nousmem.evaluation.sweeps.grids import GridValues
 from nousmem.scoring import CHOICES
 
 __all__ = ["chosen_corpus", "print_leaderboard", "sweep"]
@@ -68,7 +68,7 @@ def sweep(
     by: Annotated[
         str | None, typer.Option(help="Also group the queries by this, such as category.")
     ] = None,
-    pool: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Entries read from each leg.")] = None,
     legs: Annotated[str | None, typer.Option(help="text, vector, or text,vector.")] = None,
     as_of: Annotated[
         bool, typer.Option(help="Hide entries later than the query, where it has a date.")
@@ -118,7 +118,7 @@ def sweep(
             store=store,
             embedder=None if embedder == "none" else embedder,
             legs=None if legs is None else tuple(leg.strip() for leg in legs.split(",")),
-            pool=pool,
+            depth=depth,
             as_of=as_of,
         ),
         grid=parse_grid(grid or []),

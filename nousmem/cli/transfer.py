@@ -19,7 +19,7 @@ from nousmem.corpora.tables import columns_by_table
 from nousmem.entry import Entry
 from nousmem.errors import InvalidParameter, StoreError
 from nousmem.importers import read_memories, write_memories
-from nousmem.transfer import (
+from nousmem.upkeep.transfer import (
     export_entries,
     import_entries,
     put_in_batches,

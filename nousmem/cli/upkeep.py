@@ -11,8 +11,8 @@ from nousmem.cli.output import print_count, print_json, print_table
 from nousmem.cli.scoping import AgentId, Namespace, SessionId, UserId, chosen_scope
 from nousmem.embeddings import open_embedder
 from nousmem.errors import InvalidParameter, InvalidScope, StoreError
-from nousmem.reembedding import reembed as reembed_store
 from nousmem.stores import KeptStore, Store
+from nousmem.upkeep.reembedding import reembed as reembed_store
 
 __all__ = ["check", "forget", "reembed"]
 

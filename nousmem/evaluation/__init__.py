@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from nousmem.evaluation.cautions import (
-    BuryingDecayWarning,
-    IdleParameterWarning,
-    SilentLegWarning,
-)
 from nousmem.evaluation.experiments import (
     Experiment,
     ExperimentResult,
@@ -15,7 +10,6 @@ from nousmem.evaluation.experiments import (
     read_result,
     run_experiment,
 )
-from nousmem.evaluation.grids import ConfoundedGridWarning, grid_settings
 from nousmem.evaluation.injections.results import InjectionResult, InjectionSetting
 from nousmem.evaluation.injections.small_talk import SMALL_TALK, ForeignSmallTalkWarning
 from nousmem.evaluation.injections.sweeping import sweep_injection
@@ -31,11 +25,8 @@ from nousmem.evaluation.judging.proposing import (
 )
 from nousmem.evaluation.measured import MeasuredSettings
 from nousmem.evaluation.measures import Measure, evaluate, per_query
-from nousmem.evaluation.pools import CandidatePool, load_partition, retrieve_pool
-from nousmem.evaluation.ranges import Range, Simplex
 from nousmem.evaluation.replays.replaying import replay
 from nousmem.evaluation.replays.results import ReplayResult
-from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.runs import run_queries
 from nousmem.evaluation.statistics.comparison import FewQueriesWarning, compare, compare_values
 from nousmem.evaluation.statistics.folds import fold_of, query_groups
@@ -47,12 +38,25 @@ from nousmem.evaluation.statistics.resampling import (
 )
 from nousmem.evaluation.statistics.validation import CrossValidation, cross_validate
 from nousmem.evaluation.suppressions import suppression
-from nousmem.evaluation.sweeps import sweep, sweep_again
+from nousmem.evaluation.sweeps.candidate_arrays import (
+    CandidateArrays,
+    find_candidates,
+    load_partition,
+)
+from nousmem.evaluation.sweeps.cautions import (
+    BuryingDecayWarning,
+    IdleParameterWarning,
+    SilentLegWarning,
+)
+from nousmem.evaluation.sweeps.grids import ConfoundedGridWarning, grid_settings
+from nousmem.evaluation.sweeps.ranges import Range, Simplex
+from nousmem.evaluation.sweeps.results import SweepResult
+from nousmem.evaluation.sweeps.sweeping import sweep, sweep_again
 
 __all__ = [
     "SMALL_TALK",
     "BuryingDecayWarning",
-    "CandidatePool",
+    "CandidateArrays",
     "ConfoundedGridWarning",
     "CrossValidation",
     "Experiment",
@@ -78,6 +82,7 @@ __all__ = [
     "compare_values",
     "cross_validate",
     "evaluate",
+    "find_candidates",
     "fold_of",
     "grid_settings",
     "holm",
@@ -94,7 +99,6 @@ __all__ = [
     "read_qrels",
     "read_result",
     "replay",
-    "retrieve_pool",
     "run_experiment",
     "run_queries",
     "suppression",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nousmem.corpora import Query
 from nousmem.evaluation.progress import progress_bar
-from nousmem.search import Search
+from nousmem.retrieval.search import Search
 
 if TYPE_CHECKING:
     import pandas as pd

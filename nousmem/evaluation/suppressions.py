@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from nousmem.checks import check_whole
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.pools import CandidatePool
 from nousmem.evaluation.replays.loops import judged_relevant
 from nousmem.evaluation.replays.turns import Places, first_places
-from nousmem.evaluation.results import SweepResult
-from nousmem.evaluation.sweeps import pool_scores
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
+from nousmem.evaluation.sweeps.results import SweepResult
+from nousmem.evaluation.sweeps.sweeping import composite_scores
 from nousmem.scoring import HOURS_PER_DAY, Floats, decay_hours, score_order
 
 if TYPE_CHECKING:
@@ -114,23 +114,23 @@ class _Moves:
     in_relevant: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, pool: CandidatePool, swept: SweepResult, setting: int, k: int) -> _Moves:
+    def of(cls, arrays: CandidateArrays, swept: SweepResult, setting: int, k: int) -> _Moves:
         scoring = swept.settings[setting]
         without = scoring.replace(decay_lambda=0, w_recency=scoring.recency_weight())
-        decayed, undecayed = pool_scores(pool, [scoring, without])
+        decayed, undecayed = composite_scores(arrays, [scoring, without])
         orders = score_order(decayed), score_order(undecayed)
         with_decay = first_places(decayed, orders[0], k)
         before = first_places(undecayed, orders[1], k)
         days = (
             decay_hours(
                 scoring,
-                last_accessed=pool.last_accessed,
-                created=pool.created,
-                now=pool.now[:, np.newaxis],
+                last_accessed=arrays.last_accessed,
+                created=arrays.created,
+                now=arrays.now[:, np.newaxis],
             )
             / HOURS_PER_DAY
         )
-        relevant = judged_relevant(pool)
+        relevant = judged_relevant(arrays)
         out_query, out_column = _by_rank(before & ~with_decay, orders[1])
         in_query, in_column = _by_rank(with_decay & ~before, orders[0])
         return cls(
@@ -138,7 +138,7 @@ class _Moves:
             out_days=days[out_query, out_column],
             out_query=out_query,
             out_relevant=relevant[out_query, out_column],
-            replaced_by=_paired(out_query, in_query, len(pool)),
+            replaced_by=_paired(out_query, in_query, len(arrays)),
             in_days=days[in_query, in_column],
             in_relevant=relevant[in_query, in_column],
         )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import nousmem as nm
 from nousmem.agent.quoting import estimated_tokens, memory_block
-from nousmem.hits import Hit
+from nousmem.retrieval.hits import Hit
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 

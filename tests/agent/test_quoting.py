@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import nousmem as nm
 from nousmem.agent.quoting import estimated_tokens, memory_block, quoted, tamed
-from nousmem.hits import Hit
+from nousmem.retrieval.hits import Hit
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 

@@ -42,7 +42,7 @@ strange
 # %%
 mine = nm.open_store("sqlite::memory:")
 mine.put(corpus.entries)
-pool = ev.propose_pool(mine, corpus.queries[:8], pool=5)
+pool = ev.propose_pool(mine, corpus.queries[:8], depth=5)
 LabellingTable(pool, "qrels.tsv")
 """
 

@@ -133,7 +133,7 @@ def test_memories_are_shown_as_they_are(label: Label, url: str, queries: Path) -
 
 
 def test_the_pool_alone(label: Label, url: str, queries: Path) -> None:
-    done = label(url, queries, "--propose-only", "--pool", 1)
+    done = label(url, queries, "--propose-only", "--depth", 1)
     assert done.status == 0, done.err
     assert "wrote 2 candidates of 2 queries to pool.csv; nothing is found for odd" in done.out
     pool = pd.read_csv("pool.csv")
@@ -154,7 +154,7 @@ def test_the_pool_alone(label: Label, url: str, queries: Path) -> None:
     [
         (["sqlite:nope.db", "queries.csv"], "nope.db does not exist"),
         (["sqlite:memories.db", "nope.csv"], "nope.csv"),
-        (["sqlite:memories.db", "queries.csv", "--pool", "0"], "pool"),
+        (["sqlite:memories.db", "queries.csv", "--depth", "0"], "depth"),
         (["sqlite:memories.db", "queries.csv", "--embedder", "minlm"], "minilm"),
         (["sqlite:memories.db", "queries.csv", "--out", "queries.csv"], "name another one"),
         (["sqlite:memories.db", "queries.csv", "--propose-only", "--out", "no/p.csv"], "no/p.csv"),

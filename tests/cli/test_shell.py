@@ -18,7 +18,7 @@ from rich.console import Console
 import nousmem as nm
 from nousmem.cli import output
 from nousmem.errors import StoreError
-from nousmem.transfer import export_entries
+from nousmem.upkeep.transfer import export_entries
 
 Run = Callable[..., Any]
 T0 = datetime(2026, 3, 15, tzinfo=UTC)
@@ -128,7 +128,7 @@ def test_an_export_that_fails_leaves_the_earlier_one(
         export_entries(store, file)
         before = file.read_bytes()
         for name in ("_write_parquet", "write_entry_lines"):
-            monkeypatch.setattr(f"nousmem.transfer.{name}", write_half)
+            monkeypatch.setattr(f"nousmem.upkeep.transfer.{name}", write_half)
         with pytest.raises(StoreError, match=r"backup\..*No space left"):
             export_entries(store, file)
     assert file.read_bytes() == before

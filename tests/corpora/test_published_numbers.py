@@ -130,7 +130,7 @@ def test_locomo_by_whole_sessions(bench: Bench):
 )
 def test_how_deep_the_legs_are_read_matters_as_much_as_k(bench: Bench, depth: int, expected):
     swept = bench.sweep_of(
-        bench.corpus("locomo"), "both", pool=depth, grid={"rrf_k": list(expected)}
+        bench.corpus("locomo"), "both", depth=depth, grid={"rrf_k": list(expected)}
     )
     frame = swept.frame.set_index("rrf_k")
     assert frame["R@10"].to_dict() == pytest.approx(expected, abs=0.01)

@@ -87,7 +87,7 @@ def test_the_reference_leaves_no_package_out() -> None:
         "nousmem.cli",
         "nousmem.corpora.assistant_year",
         # what they have is in nousmem.evaluation
-        *(f"nousmem.evaluation.{name}" for name in ("injections", "judging", "replays")),
+        *(f"nousmem.evaluation.{name}" for name in ("injections", "judging", "replays", "sweeps")),
         "nousmem.evaluation.statistics",
         "nousmem.testing.store_suite",
         "nousmem.viz.explorer",  # what it has is in nousmem.viz

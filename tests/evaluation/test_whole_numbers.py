@@ -26,7 +26,7 @@ def drawn(corpus: nm.Corpus) -> ev.SweepResult:
             search="random",
             trials=THREE,
             seed=THREE,
-            pool=np.int64(10),
+            depth=np.int64(10),
         )
 
 

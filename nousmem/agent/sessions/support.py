@@ -13,9 +13,9 @@ from nousmem.agent.access import MemoryAccess
 from nousmem.agent.capability import Injection
 from nousmem.agent.sessions.session import Session
 from nousmem.agent.sessions.transcript import CandidateRecord, Message, Support
-from nousmem.candidates import LEGS
 from nousmem.entry import Entry
-from nousmem.hits import Hits
+from nousmem.retrieval.candidates import LEGS
+from nousmem.retrieval.hits import Hits
 from nousmem.scoring import score_order
 
 __all__ = ["Prompt", "candidate_records", "support_of"]

@@ -10,7 +10,6 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from nousmem.agent.relevance import content_terms
 from nousmem.agent.stand_ins.prompts import (
     is_reflection,
     n_answers,
@@ -18,7 +17,8 @@ from nousmem.agent.stand_ins.prompts import (
     reflected,
     shown_memories,
 )
-from nousmem.duplicates import spoken
+from nousmem.retrieval.evidence import content_terms
+from nousmem.upkeep.duplicates import spoken
 
 __all__ = ["EXTRACTIVE", "extractive_model"]
 

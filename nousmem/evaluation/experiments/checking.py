@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from nousmem.embeddings import open_embedder
 from nousmem.errors import ExperimentError
 from nousmem.evaluation.experiments.conditions import Condition, RetrievalChoice
-from nousmem.evaluation.pools import close_store
-from nousmem.search import Search
+from nousmem.evaluation.sweeps.candidate_arrays import close_store
+from nousmem.retrieval.search import Search
 from nousmem.stores import open_store
 
 __all__ = ["check_conditions", "check_retrieval"]
@@ -24,7 +24,7 @@ def check_conditions(conditions: Sequence[Condition]) -> None:
         ExperimentError: there is no condition, two are the same, or one store would be filled
             from several corpora or embedders.
         UnknownName: a store, an embedder or a leg that there is none of.
-        InvalidParameter: legs, pool, or an option of a store is not valid.
+        InvalidParameter: legs, depth, or an option of a store is not valid.
         MissingDependency: a package that a store needs is not installed.
     """
     if not conditions:
@@ -62,7 +62,7 @@ def check_retrieval(retrieval: RetrievalChoice) -> None:
         store = open_store(f"{kind}:?{options}" if options else kind)
     try:
         embedder = open_embedder(retrieval.embedder)
-        Search(store, embedder, legs=retrieval.legs, pool=retrieval.pool).active_legs()
+        Search(store, embedder, legs=retrieval.legs, depth=retrieval.depth).active_legs()
     finally:
         close_store(store)
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from nousmem.corpora import Corpus, load_corpus
 from nousmem.embeddings import open_embedder
-from nousmem.evaluation.cautions import warn_of_burying, warn_of_idle
 from nousmem.evaluation.measured import MeasuredSettings, measured_queries
 from nousmem.evaluation.measures import Measure
-from nousmem.evaluation.pools import retrieve_pool
-from nousmem.evaluation.sweeps import Engine, score_settings
+from nousmem.evaluation.sweeps.candidate_arrays import find_candidates
+from nousmem.evaluation.sweeps.cautions import warn_of_burying, warn_of_idle
+from nousmem.evaluation.sweeps.sweeping import Engine, score_settings
 from nousmem.scoring import Scoring
 
 __all__ = [
@@ -51,7 +51,7 @@ class CorpusChoice:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalChoice:
-    """How candidates are retrieved; see `retrieve_pool`."""
+    """How candidates are retrieved; see `find_candidates`."""
 
     store: str = "sqlite"
     """A store URL."""
@@ -59,7 +59,7 @@ class RetrievalChoice:
     """A name for `open_embedder`; None reads the text leg alone."""
     legs: tuple[str, ...] | None = None
     """Which legs are read; None is all that store and embedder allow."""
-    pool: int | None = None
+    depth: int | None = None
     """Entries read from each leg; None is 30."""
     as_of: bool = True
     """Whether entries later than a query's `as_of` are invisible to it."""
@@ -77,7 +77,7 @@ class Condition:
     def columns(self) -> dict[str, str | int | bool]:
         """Return what it consists of, as a table shows it.
 
-        Keys: corpus, path (the last part of it; "" for none), store, embedder, legs, pool, as_of,
+        Keys: corpus, path (the last part of it; "" for none), store, embedder, legs, depth, as_of,
         and each option of the corpus.
         """
         retrieval = self.retrieval
@@ -88,7 +88,7 @@ class Condition:
             "store": retrieval.store,
             "embedder": retrieval.embedder or "none",
             "legs": "all" if retrieval.legs is None else ",".join(retrieval.legs),
-            "pool": "default" if retrieval.pool is None else str(retrieval.pool),
+            "depth": "default" if retrieval.depth is None else str(retrieval.depth),
             "as_of": retrieval.as_of,
         }
 
@@ -121,20 +121,20 @@ class Settings:
         retrieval = condition.retrieval
         loaded = time.perf_counter()
         embedder = open_embedder(retrieval.embedder)
-        pool = retrieve_pool(
+        arrays = find_candidates(
             corpus,
             store=retrieval.store,
             embedder=embedder,
             legs=retrieval.legs,
-            pool=retrieval.pool,
+            depth=retrieval.depth,
             as_of=retrieval.as_of,
             progress=progress,
         )
         retrieved = time.perf_counter()
-        measures = [one for one in self.measures if pool.marks.n_queries or not one.is_partial]
-        values = score_settings(pool, self.scorings, measures, engine=engine, progress=progress)
+        measures = [one for one in self.measures if arrays.marks.n_queries or not one.is_partial]
+        values = score_settings(arrays, self.scorings, measures, engine=engine, progress=progress)
         tried = self.scorings[: self.n_tried]
-        warn_of_burying(pool, tried, stacklevel=3)
+        warn_of_burying(arrays, tried, stacklevel=3)
         if self.is_grid:
             warn_of_idle(self.parameters, tried, values[: self.n_tried], stacklevel=3)
         return MeasuredCondition(
@@ -144,11 +144,11 @@ class Settings:
                 settings=self.scorings,
                 measures=tuple(measures),
                 values=values,
-                queries=measured_queries(corpus, pool.queries),
+                queries=measured_queries(corpus, arrays.queries),
                 baseline=self.baseline,
             ),
             corpus=describe_corpus(corpus),
-            excluded=dict(pool.excluded),
+            excluded=dict(arrays.excluded),
             embedder=None if embedder is None else embedder.fingerprint,
             seconds={
                 "load": loaded - started,

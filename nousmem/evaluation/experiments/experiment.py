@@ -2,7 +2,7 @@
 
 A file is TOML. `corpus` names a corpus (a table, or several as `[[corpus]]`), with `path`,
 `options` of its loader, and `vary`: options to lists of values. `retrieval` has store, embedder,
-legs, pool and as_of, each a value or a list of values. Every combination is a condition, for which
+legs, depth and as_of, each a value or a list of values. Every combination is a condition, for which
 candidates are retrieved once. `scoring` holds the parameters that are not varied, `grid` those that
 are, each a list of values, or a range `{ low = 7, high = 3650, log = true }` where `search` has a
 `method` ("random" or "sobol") and a number of `trials`; `grid.weights = { step = 0.1 }` is the
@@ -28,11 +28,11 @@ from nousmem.evaluation.experiments.conditions import (
     RetrievalChoice,
     Settings,
 )
-from nousmem.evaluation.grids import GridValues, kept_grid
 from nousmem.evaluation.measures import Measure, parse_measures
-from nousmem.evaluation.ranges import WEIGHTS, Range, Simplex
-from nousmem.evaluation.searches import SearchMethod, plan_search
 from nousmem.evaluation.statistics.folds import DEFAULT_FOLDS
+from nousmem.evaluation.sweeps.grids import GridValues, kept_grid
+from nousmem.evaluation.sweeps.ranges import WEIGHTS, Range, Simplex
+from nousmem.evaluation.sweeps.samplers import SamplerName, plan_sampling
 from nousmem.scoring import Scoring
 
 __all__ = ["Experiment", "read_experiment"]
@@ -51,7 +51,7 @@ class Experiment:
     """What is retrieved from, and how; each is measured under every setting."""
     grid: Mapping[str, GridValues] = field(default_factory=dict[str, GridValues])
     """As in `sweep`."""
-    search: SearchMethod = "grid"
+    search: SamplerName = "grid"
     """As in `sweep`; not "optuna", which would try other settings under each condition."""
     trials: int | None = None
     """Settings drawn, for every search but "grid"."""
@@ -84,7 +84,7 @@ class Experiment:
                 'search "optuna" would try other settings under each condition: take "random" or '
                 '"sobol", or call sweep'
             )
-        plan = plan_search(
+        plan = plan_sampling(
             self.grid,
             measures=self.measures,
             base=self.scoring,
@@ -119,7 +119,7 @@ class Experiment:
                         "store": one.retrieval.store,
                         "embedder": one.retrieval.embedder,
                         "legs": one.retrieval.legs,
-                        "pool": one.retrieval.pool,
+                        "depth": one.retrieval.depth,
                         "as_of": one.retrieval.as_of,
                     },
                 }
@@ -170,7 +170,7 @@ _RETRIEVAL: Final = {
     "store": str,
     "embedder": str,
     "legs": str,
-    "pool": int,
+    "depth": int,
     "as_of": bool,
 }
 _MEASURES: Final = ("nDCG@10", "R@10", "RR")
@@ -303,7 +303,7 @@ class _Reader:
                 continue
             value: object = table[name]
             values = cast("list[object]", value if isinstance(value, list) else [value])
-            # A bool is an int to Python, and no depth of a pool.
+            # A bool is an int to Python, and no depth of a depth.
             wrong = [one for one in values if type(one) is not kind]
             if wrong or not values:
                 self.faults.append(

@@ -22,7 +22,7 @@ from nousmem.evaluation.experiments.folder import ResultFolder
 from nousmem.evaluation.experiments.results import ExperimentResult
 from nousmem.evaluation.measures import check_marked
 from nousmem.evaluation.progress import progress_bar
-from nousmem.evaluation.sweeps import check_size
+from nousmem.evaluation.sweeps.sweeping import check_size
 from nousmem.evaluation.updates import UpdateMarks
 
 __all__ = ["Backend", "run_experiment", "versions"]

@@ -15,8 +15,8 @@ from nousmem.evaluation.experiments.conditions import (
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.experiments.folder import ResultFolder
 from nousmem.evaluation.experiments.results import ExperimentResult
-from nousmem.evaluation.results import SweepResult
 from nousmem.evaluation.statistics.comparison import FewQueriesWarning
+from nousmem.evaluation.sweeps.results import SweepResult
 
 __all__ = ["swept_experiment", "write_sweep"]
 
@@ -34,7 +34,7 @@ def swept_experiment(swept: SweepResult) -> ExperimentResult:
             store=how["store"],
             embedder=how["embedder"],
             legs=None if how["legs"] is None else tuple(how["legs"]),
-            pool=how["pool"],
+            depth=how["depth"],
             as_of=how["as_of"],
         ),
     )

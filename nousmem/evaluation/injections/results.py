@@ -16,8 +16,8 @@ from nousmem.evaluation.measured import MeasuredQuery
 from nousmem.evaluation.statistics.comparison import compare_values
 from nousmem.evaluation.statistics.folds import fitting_folds, fold_of
 from nousmem.evaluation.statistics.resampling import holm
+from nousmem.retrieval.search import MIN_DEPTH
 from nousmem.scoring import Floats, Scoring, half_life_days
-from nousmem.search import MIN_POOL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,9 +55,9 @@ class InjectionSetting:
 
     def __post_init__(self) -> None:
         check_whole("inject_limit", self.inject_limit, least=0)
-        if self.inject_limit > MIN_POOL:
+        if self.inject_limit > MIN_DEPTH:
             raise InvalidParameter(
-                f"inject_limit must be at most {MIN_POOL}, got {self.inject_limit}"
+                f"inject_limit must be at most {MIN_DEPTH}, got {self.inject_limit}"
             )
         for name in OPTIONS[1:]:
             check_number(name, getattr(self, name))

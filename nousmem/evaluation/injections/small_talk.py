@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Final
 
-from nousmem.agent.relevance import content_terms
+from nousmem.retrieval.evidence import content_terms
 from nousmem.stores.text import analyse_query
 
 __all__ = ["SMALL_TALK", "ForeignSmallTalkWarning", "warn_of_foreign_talk"]

@@ -17,20 +17,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.agent.access import searched_part
-from nousmem.agent.relevance import (
-    Evidence,
-    asks_no_evidence,
-    content_terms,
-    is_about_the_user,
-    texts_looked_up,
-)
-from nousmem.candidates import Candidates, retrieve, score_candidates
 from nousmem.corpora import Corpus, Query
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter, suggestion
-from nousmem.evaluation.grids import grid_settings
 from nousmem.evaluation.injections.results import (
     OPTIONS,
     InjectionResult,
@@ -39,10 +29,20 @@ from nousmem.evaluation.injections.results import (
 from nousmem.evaluation.injections.small_talk import SMALL_TALK, warn_of_foreign_talk
 from nousmem.evaluation.measured import measured_queries
 from nousmem.evaluation.measures import Judgements
-from nousmem.evaluation.pools import close_store, load_partition
 from nousmem.evaluation.progress import progress_bar
+from nousmem.evaluation.sweeps.candidate_arrays import close_store, load_partition
+from nousmem.evaluation.sweeps.grids import grid_settings
+from nousmem.retrieval.candidates import Candidates, retrieve, score_candidates
+from nousmem.retrieval.evidence import (
+    Evidence,
+    asks_no_evidence,
+    content_terms,
+    is_about_the_user,
+    searched_part,
+    texts_looked_up,
+)
+from nousmem.retrieval.search import MIN_DEPTH, Search
 from nousmem.scoring import PARAMETERS, Floats, Scoring, score_order
-from nousmem.search import MIN_POOL, Search
 from nousmem.stores import Store
 
 __all__ = ["sweep_injection"]
@@ -295,7 +295,7 @@ def _read(
             text,
             vector=vectors.get(text),
             embedder=None if search.embedder is None else search.embedder.fingerprint,
-            pool=MIN_POOL,
+            depth=MIN_DEPTH,
             scope=query.scope,
             as_of=as_of,
         )

@@ -4,7 +4,7 @@ As at TREC, a pool is judged instead of the whole store: the union of what each 
 highest. What is in no pool counts as not relevant, so that a leg, model or setting that was not
 pooled may be measured worse than it is. The tables of this module say how much that can matter.
 A ranking by the pooled legs, read no deeper than they were pooled, holds judged entries only: so
-measure with `pool=` the depth. Read deeper, decay and importance pull up what nobody judged.
+measure with that `depth=`. Read deeper, decay and importance pull up what nobody judged.
 
 Sources: Spärck Jones and van Rijsbergen 1975 (the pool); Zobel 1998, "How reliable are the
 results of large-scale information retrieval experiments?" (leaving one contributor out).
@@ -17,7 +17,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from nousmem.candidates import LEGS, Candidates, retrieve
 from nousmem.checks import check_whole
 from nousmem.corpora import Query
 from nousmem.corpora.files import PathLike
@@ -27,7 +26,8 @@ from nousmem.embeddings.base import Embedder
 from nousmem.errors import CorpusError, InvalidParameter
 from nousmem.evaluation.judging.judgement_file import LEVELS, Judgement, JudgementFile, read_qrels
 from nousmem.evaluation.progress import progress_bar
-from nousmem.search import Search
+from nousmem.retrieval.candidates import LEGS, Candidates, retrieve
+from nousmem.retrieval.search import Search
 from nousmem.stores import Store
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def propose_pool(
     search: Search | Store,
     queries: Iterable[Query] | Iterable[str] | pd.DataFrame | PathLike | Iterable[Row],
     *,
-    pool: int = 30,
+    depth: int = 30,
     embedder: Embedder | None = None,
     legs: Sequence[str] | None = None,
     as_of: bool = True,
     seed: int = 0,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Return the candidates to judge for each query: what any leg ranks `pool` deep or better.
+    """Return the candidates to judge for each query: what any leg ranks `depth` deep or better.
 
     Within a query, candidates stand in an order that depends on the seed and their ids alone, so
     that a place says nothing about a rank, and a deeper pool keeps the order of a shallower one.
@@ -65,7 +65,7 @@ def propose_pool(
         search: A store; or a Search, whose store, embedder and legs are used.
         queries: Queries, as a corpus has them; or texts; or a table of them, as
             `corpus_from_frames` reads it. Texts get the ids q1, q2 and so on.
-        pool: Entries read from each leg.
+        depth: Entries read from each leg.
         embedder: Makes the queries' vectors, where a store is given; None reads the text leg.
         legs: Which legs to read, where a store is given; None is all that store and embedder
             allow.
@@ -89,13 +89,13 @@ def propose_pool(
 
     Raises:
         UnknownName: a leg is not one of the two.
-        InvalidParameter: `pool` is not a whole number above 0; the vector leg is asked for and
+        InvalidParameter: `depth` is not a whole number above 0; the vector leg is asked for and
             the store cannot search vectors; an embedder or legs are given beside a Search; the
             queries are of no known kind.
         CorpusError: the queries' table is faulty, or a query_id repeats.
         EmbedderError: the embedder failed.
     """
-    pool = check_whole("pool", pool, least=1)
+    depth = check_whole("depth", depth, least=1)
     if isinstance(search, Search):
         if embedder is not None or legs is not None:
             raise InvalidParameter("embedder and legs belong to the Search: set them there")
@@ -116,13 +116,13 @@ def propose_pool(
                     vector=vector,
                     embedder=None if search.embedder is None else search.embedder.fingerprint,
                     legs=active,
-                    pool=pool,
+                    depth=depth,
                     scope=query.scope,
                     as_of=query.as_of if as_of else None,
                 )
                 rows += _rows(query, found, seed=seed)
             advance(1)
-    return _frame(rows, pool=f"{'+'.join(active)}@{pool}")
+    return _frame(rows, pool=f"{'+'.join(active)}@{depth}")
 
 
 def _queries(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.evaluation.pools import CandidatePool
-from nousmem.evaluation.replays.turns import Bools, PoolEntries, Turn
+from nousmem.evaluation.replays.turns import Bools, CandidateEntries, Turn
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
 
 __all__ = ["LoopCounter", "LoopCounts", "judged_relevant"]
 
@@ -66,12 +66,12 @@ class LoopCounter:
         longest: Shape (s, e): its longest chain.
     """
 
-    def __init__(self, pool: CandidatePool, entries: PoolEntries, static: Bools) -> None:
+    def __init__(self, arrays: CandidateArrays, entries: CandidateEntries, static: Bools) -> None:
         """Start with nothing returned.
 
         Args:
-            pool: The candidates.
-            entries: Of this pool.
+            arrays: The candidates.
+            entries: Of this arrays.
             static: Shape (s, n, c): the first places of the static rankings.
         """
         shape = (len(static), len(entries))
@@ -83,7 +83,7 @@ class LoopCounter:
         self._loops = np.zeros(len(static), dtype=np.int64)
         self._lost = np.zeros(len(static), dtype=np.int64)
         self._static = static
-        self._relevant = judged_relevant(pool)
+        self._relevant = judged_relevant(arrays)
 
     def count(self, turn: Turn) -> None:
         """Take in the next turn."""
@@ -116,11 +116,11 @@ class LoopCounter:
         )
 
 
-def judged_relevant(pool: CandidatePool) -> Bools:
+def judged_relevant(arrays: CandidateArrays) -> Bools:
     """Return which candidates are judged relevant to their query, shape (n, c)."""
-    relevant = np.zeros(pool.present.shape, dtype=bool)
-    judged = len(pool.judgements.doc_ids)
-    rows, columns = pool.watched_query[:judged], pool.watched_column[:judged]
+    relevant = np.zeros(arrays.present.shape, dtype=bool)
+    judged = len(arrays.judgements.doc_ids)
+    rows, columns = arrays.watched_query[:judged], arrays.watched_column[:judged]
     found = columns >= 0
     relevant[rows[found], columns[found]] = True
     return relevant

@@ -17,12 +17,12 @@ import numpy as np
 from nousmem.checks import check_whole
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import WatchedRanks
-from nousmem.evaluation.pools import CandidatePool
 from nousmem.evaluation.progress import progress_bar
 from nousmem.evaluation.replays.loops import LoopCounter, LoopCounts
 from nousmem.evaluation.replays.results import ReplayResult, static_places
-from nousmem.evaluation.replays.turns import Places, PoolEntries, replay_turns
-from nousmem.evaluation.results import SweepResult
+from nousmem.evaluation.replays.turns import CandidateEntries, Places, replay_turns
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
+from nousmem.evaluation.sweeps.results import SweepResult
 
 __all__ = ["replay"]
 
@@ -60,18 +60,18 @@ def replay(
     """
     rows = _checked_rows(swept, settings)
     limit = check_whole("limit", limit, least=1)
-    pool = swept.candidates
-    entries = PoolEntries.of(pool)
-    ranks_to_values = WatchedRanks(pool.judgements, swept.measures, pool.marks)
-    watched = _watched_by_query(pool)
-    values = np.empty((len(rows), len(swept.measures), len(pool)))
+    arrays = swept.candidates
+    entries = CandidateEntries.of(arrays)
+    ranks_to_values = WatchedRanks(arrays.judgements, swept.measures, arrays.marks)
+    watched = _watched_by_query(arrays)
+    values = np.empty((len(rows), len(swept.measures), len(arrays)))
     counts: list[LoopCounts] = []
-    with progress_bar(len(rows) * len(pool), "replayed queries", show=progress) as advance:
-        for chunk in _chunks(pool, entries, len(rows)):
+    with progress_bar(len(rows) * len(arrays), "replayed queries", show=progress) as advance:
+        for chunk in _chunks(arrays, entries, len(rows)):
             chosen = [swept.settings[row] for row in rows[chunk]]
-            ranks = np.zeros((len(chosen), len(pool.watched_query)), dtype=np.int32)
-            counter = LoopCounter(pool, entries, static_places(pool, chosen, limit=limit))
-            for turn in replay_turns(pool, entries, chosen, limit=limit):
+            ranks = np.zeros((len(chosen), len(arrays.watched_query)), dtype=np.int32)
+            counter = LoopCounter(arrays, entries, static_places(arrays, chosen, limit=limit))
+            for turn in replay_turns(arrays, entries, chosen, limit=limit):
                 places, columns = watched[turn.query]
                 ranks[:, places] = turn.ranks()[:, columns]
                 counter.count(turn)
@@ -101,18 +101,18 @@ def _checked_rows(swept: SweepResult, settings: Sequence[int] | None) -> list[in
     return rows
 
 
-def _watched_by_query(pool: CandidatePool) -> list[tuple[Places, Places]]:
+def _watched_by_query(arrays: CandidateArrays) -> list[tuple[Places, Places]]:
     """Return, for each query, the places of its watched candidates and their columns."""
-    found = np.flatnonzero(pool.watched_column >= 0)
+    found = np.flatnonzero(arrays.watched_column >= 0)
     return [
-        (own := found[pool.watched_query[found] == query], pool.watched_column[own])
-        for query in range(len(pool))
+        (own := found[arrays.watched_query[found] == query], arrays.watched_column[own])
+        for query in range(len(arrays))
     ]
 
 
-def _chunks(pool: CandidatePool, entries: PoolEntries, n_settings: int) -> Iterator[slice]:
+def _chunks(arrays: CandidateArrays, entries: CandidateEntries, n_settings: int) -> Iterator[slice]:
     # A relevance table and the static first places; a clock and the counts of every entry.
-    bytes_each = pool.present.size * 9 + len(entries) * 28
+    bytes_each = arrays.present.size * 9 + len(entries) * 28
     size = max(1, _CHUNK_BYTES // max(1, bytes_each))
     for start in range(0, n_settings, size):
         yield slice(start, start + size)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measured import MeasuredSettings
 from nousmem.evaluation.measures import query_means
-from nousmem.evaluation.pools import CandidatePool
 from nousmem.evaluation.replays.loops import LoopCounter, LoopCounts
-from nousmem.evaluation.replays.turns import Bools, PoolEntries, first_places, replay_turns
-from nousmem.evaluation.results import SweepResult
+from nousmem.evaluation.replays.turns import Bools, CandidateEntries, first_places, replay_turns
 from nousmem.evaluation.statistics.resampling import Interval, drawn_whole, paired_interval
-from nousmem.evaluation.sweeps import pool_scores
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
+from nousmem.evaluation.sweeps.results import SweepResult
+from nousmem.evaluation.sweeps.sweeping import composite_scores
 from nousmem.scoring import Floats, Scoring, score_order
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ReplayResult:
     """Shape (r, measures, queries), as `swept.values` has it."""
     counts: LoopCounts
     """What boosting did under each of the r settings."""
-    entries: PoolEntries
+    entries: CandidateEntries
     """The entries whose clocks were kept."""
 
     @property
@@ -142,10 +142,10 @@ class ReplayResult:
         """
         import pandas as pd
 
-        pool = self.swept.candidates
+        arrays = self.swept.candidates
         chosen = [self._setting(setting)]
-        counter = LoopCounter(pool, self.entries, static_places(pool, chosen, limit=self.limit))
-        for turn in replay_turns(pool, self.entries, chosen, limit=self.limit):
+        counter = LoopCounter(arrays, self.entries, static_places(arrays, chosen, limit=self.limit))
+        for turn in replay_turns(arrays, self.entries, chosen, limit=self.limit):
             counter.count(turn)
         table = pd.DataFrame(
             {
@@ -165,7 +165,7 @@ class ReplayResult:
         return table
 
     def run(self, setting: int) -> pd.DataFrame:
-        """Return the replayed rankings under one setting, in the order of the pool's queries.
+        """Return the replayed rankings under one setting, in the order of the arrays's queries.
 
         Args:
             setting: Row of `swept.frame`, one of `rows`.
@@ -178,18 +178,18 @@ class ReplayResult:
         """
         import pandas as pd
 
-        pool = self.swept.candidates
+        arrays = self.swept.candidates
         found: dict[int, list[tuple[str, str, float, int]]] = {}
         chosen = [self._setting(setting)]
-        for turn in replay_turns(pool, self.entries, chosen, limit=self.limit):
-            ids, query_id = pool.doc_ids[turn.query], pool.queries[turn.query].query_id
+        for turn in replay_turns(arrays, self.entries, chosen, limit=self.limit):
+            ids, query_id = arrays.doc_ids[turn.query], arrays.queries[turn.query].query_id
             scores = turn.scores[0]
             found[turn.query] = [
                 (query_id, ids[column], float(scores[column]), rank)
                 for rank, column in enumerate(turn.order[0].tolist(), 1)
                 if scores[column] > -np.inf
             ]
-        rows = [row for query in range(len(pool)) for row in found[query]]
+        rows = [row for query in range(len(arrays)) for row in found[query]]
         return pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "rank"])
 
     def __repr__(self) -> str:
@@ -240,10 +240,13 @@ class ReplayResult:
         return table.join(pd.DataFrame(rows))
 
 
-def static_places(pool: CandidatePool, settings: Sequence[Scoring], *, limit: int) -> Bools:
+def static_places(arrays: CandidateArrays, settings: Sequence[Scoring], *, limit: int) -> Bools:
     """Return the first places on the corpus's own clocks, shape (settings, n, c)."""
     return np.stack(
-        [first_places(scores, score_order(scores), limit) for scores in pool_scores(pool, settings)]
+        [
+            first_places(scores, score_order(scores), limit)
+            for scores in composite_scores(arrays, settings)
+        ]
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.evaluation.pools import CandidatePool
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
 from nousmem.scoring import (
     DECAY_PARAMETERS,
     RELEVANCE_PARAMETERS,
@@ -22,7 +22,15 @@ from nousmem.scoring import (
     score_order,
 )
 
-__all__ = ["Bools", "Places", "PoolEntries", "Turn", "asking_order", "first_places", "replay_turns"]
+__all__ = [
+    "Bools",
+    "CandidateEntries",
+    "Places",
+    "Turn",
+    "asking_order",
+    "first_places",
+    "replay_turns",
+]
 
 Bools = NDArray[np.bool_]
 Places = NDArray[np.intp]
@@ -32,8 +40,8 @@ RATELESS: Final = tuple(name for name in DECAY_PARAMETERS if name != "decay_lamb
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PoolEntries:
-    """The store entries that the candidates of a pool are, each once whatever query found it."""
+class CandidateEntries:
+    """The store entries that the candidates of a arrays are, each once whatever query found it."""
 
     doc_ids: tuple[str, ...]
     """Length e, in ascending order. Ids are unique in a corpus, so in its partitions too."""
@@ -43,16 +51,16 @@ class PoolEntries:
     """Shape (e,): whole seconds since 1970, as the corpus has it."""
 
     @classmethod
-    def of(cls, pool: CandidatePool) -> PoolEntries:
+    def of(cls, arrays: CandidateArrays) -> CandidateEntries:
         """Collect them."""
-        doc_ids = tuple(sorted({doc_id for ids in pool.doc_ids for doc_id in ids}))
+        doc_ids = tuple(sorted({doc_id for ids in arrays.doc_ids for doc_id in ids}))
         place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
         of_query = tuple(
-            np.array([place[doc_id] for doc_id in ids], dtype=np.intp) for ids in pool.doc_ids
+            np.array([place[doc_id] for doc_id in ids], dtype=np.intp) for ids in arrays.doc_ids
         )
         last_accessed = np.zeros(len(doc_ids), dtype=np.int64)
         for row, own in enumerate(of_query):
-            last_accessed[own] = pool.last_accessed[row, : len(own)]
+            last_accessed[own] = arrays.last_accessed[row, : len(own)]
         return cls(doc_ids, of_query, last_accessed)
 
     def __len__(self) -> int:
@@ -64,7 +72,7 @@ class Turn:
     """One query under s settings, with its c candidates by descending doc_id."""
 
     query: int
-    """Its place in the pool."""
+    """Its place in the arrays."""
     entries: Places
     """Shape (c,): the store entry that each candidate is."""
     scores: Floats
@@ -82,14 +90,14 @@ class Turn:
         return np.where(self.scores > -np.inf, ranks, np.int32(0))
 
 
-def asking_order(pool: CandidatePool) -> list[int]:
+def asking_order(arrays: CandidateArrays) -> list[int]:
     """Return the queries in the order they are asked: by now, then by query_id."""
-    queries = pool.queries
+    queries = arrays.queries
     return sorted(range(len(queries)), key=lambda at: (queries[at].now, queries[at].query_id))
 
 
 def replay_turns(
-    pool: CandidatePool, entries: PoolEntries, settings: Sequence[Scoring], *, limit: int
+    arrays: CandidateArrays, entries: CandidateEntries, settings: Sequence[Scoring], *, limit: int
 ) -> Iterator[Turn]:
     """Yield the queries in the order of time, each on the clocks that those before it have set.
 
@@ -97,32 +105,32 @@ def replay_turns(
     as `touch` sets it in a store, even where the corpus has a later access.
 
     Args:
-        pool: The candidates.
-        entries: Of this pool.
+        arrays: The candidates.
+        entries: Of this arrays.
         settings: What is replayed, side by side.
         limit: Entries returned for a query, at most.
     """
     clocks = np.tile(entries.last_accessed, (len(settings), 1))
-    tables, table_at = _relevance_tables(pool, settings)
+    tables, table_at = _relevance_tables(arrays, settings)
     decays = _grouped(settings, RATELESS)
     rates = np.array([[setting.decay_lambda] for setting in settings])
     weights = np.array([setting.weights() for setting in settings], dtype=np.float64)
     w_relevance, w_importance, w_recency = (weights[:, [at]] for at in range(3))
     recency_lambda = np.array([[setting.recency_lambda] for setting in settings])
     min_score = np.array([[setting.min_score] for setting in settings])
-    for query in asking_order(pool):
+    for query in asking_order(arrays):
         own = entries.of_query[query]
         filled = slice(0, len(own))
-        importance, now = pool.importance[query, filled], pool.now[query]
+        importance, now = arrays.importance[query, filled], arrays.now[query]
         last_accessed = clocks[:, own]
         share = np.empty(last_accessed.shape)
         for scoring, rows in decays:
             share[rows] = decay_under(
                 scoring,
                 last_accessed=last_accessed[rows],
-                created=pool.created[query, filled],
+                created=arrays.created[query, filled],
                 now=now,
-                evergreen=pool.evergreen[query, filled],
+                evergreen=arrays.evergreen[query, filled],
                 importance=importance,
                 decay_lambda=rates[rows],
             )
@@ -156,14 +164,14 @@ def first_places(scores: Floats, order: Places, limit: int) -> Bools:
 
 
 def _relevance_tables(
-    pool: CandidatePool, settings: Sequence[Scoring]
+    arrays: CandidateArrays, settings: Sequence[Scoring]
 ) -> tuple[Floats, NDArray[np.intp]]:
     """Return each relevance table once, shape (distinct, n, c), and the table of each setting."""
     groups = _grouped(settings, RELEVANCE_PARAMETERS)
     table_at = np.empty(len(settings), dtype=np.intp)
     for at, (_, rows) in enumerate(groups):
         table_at[rows] = at
-    return np.stack([pool.relevance_under(scoring) for scoring, _ in groups]), table_at
+    return np.stack([arrays.relevance_under(scoring) for scoring, _ in groups]), table_at
 
 
 def _grouped(

@@ -57,7 +57,7 @@ def compare(
     store: str | Store = "sqlite",
     embedder: str | Embedder | None = None,
     legs: Sequence[str] | None = None,
-    pool: int | None = None,
+    depth: int | None = None,
     as_of: bool = True,
     grouped: bool = True,
     confidence: float = 0.95,
@@ -74,7 +74,7 @@ def compare(
         store: As in `sweep`; the candidates are retrieved once.
         embedder: An embedder or its name; None reads the text leg alone.
         legs: Which legs to read; None is all that store and embedder allow.
-        pool: Entries read from each leg; None is 30.
+        depth: Entries read from each leg; None is 30.
         as_of: Whether entries later than a query's `as_of` are invisible to it.
         grouped: Whether whole groups (the values of the corpus's fold field, such as users) are
             resampled. The table then says what to expect of queries of other users; without, of
@@ -96,15 +96,15 @@ def compare(
 
     Raises:
         InvalidParameter: fewer than two settings, one that is no Scoring, or an unknown baseline;
-            the measures, the legs, `pool` or `confidence` are not valid; Fresh is asked for and no
+            the measures, the legs, `depth` or `confidence` are not valid; Fresh is asked for and no
             query is marked; no query has a relevant entry; the store does not suit (see
             `load_partition`).
         UnknownName: a measure, a store, an embedder or a leg that there is none of.
         CorpusError, EmbedderError, EmbeddingMismatch, StoreError, MissingDependency: as in
             `sweep`.
     """
-    from nousmem.evaluation.pools import retrieve_pool
-    from nousmem.evaluation.sweeps import score_settings
+    from nousmem.evaluation.sweeps.candidate_arrays import find_candidates
+    from nousmem.evaluation.sweeps.sweeping import score_settings
 
     given: object = settings
     if not isinstance(given, Mapping) or not all(
@@ -121,8 +121,8 @@ def compare(
     if against not in settings:
         raise InvalidParameter(f"baseline {against!r} is none of {', '.join(names)}")
     parsed = parse_measures(measures)
-    candidates = retrieve_pool(
-        corpus, store=store, embedder=open_embedder(embedder), legs=legs, pool=pool, as_of=as_of
+    candidates = find_candidates(
+        corpus, store=store, embedder=open_embedder(embedder), legs=legs, depth=depth, as_of=as_of
     )
     values = score_settings(candidates, list(settings.values()), parsed)
     return compare_values(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from nousmem.retrieval.search import MIN_DEPTH
 from nousmem.scoring import Scoring, decay_lambda_of, half_life_days
-from nousmem.search import MIN_POOL
 
 __all__ = ["as_python", "as_toml"]
 
 
-def as_python(scoring: Scoring, *, pool: int = MIN_POOL) -> str:
+def as_python(scoring: Scoring, *, depth: int = MIN_DEPTH) -> str:
     """Return Python that makes these settings and a search with them.
 
     Only what differs from the defaults is written.
@@ -20,18 +20,18 @@ def as_python(scoring: Scoring, *, pool: int = MIN_POOL) -> str:
         if value != defaults[name]
     ]
     made = "\n".join(["nm.Scoring(", *changed, ")"]) if changed else "nm.Scoring()"
-    depth = "" if pool == MIN_POOL else f", pool={pool}"
+    read = "" if depth == MIN_DEPTH else f", depth={depth}"
     return (
         "import nousmem as nm\n\n"
         f"scoring = {made}\n"
-        f"search = nm.Search(store, embedder, scoring=scoring{depth})\n"
+        f"search = nm.Search(store, embedder, scoring=scoring{read})\n"
     )
 
 
-def as_toml(scoring: Scoring, *, pool: int = MIN_POOL) -> str:
-    """Return TOML with the table `[scoring]`, and the pool where it is not the default."""
-    depth = "" if pool == MIN_POOL else f"pool = {pool}\n\n"
-    return depth + scoring.to_toml()
+def as_toml(scoring: Scoring, *, depth: int = MIN_DEPTH) -> str:
+    """Return TOML with the table `[scoring]`, and the depth where it is not the default."""
+    read = "" if depth == MIN_DEPTH else f"depth = {depth}\n\n"
+    return read + scoring.to_toml()
 
 
 def _argument(name: str, value: object) -> str:

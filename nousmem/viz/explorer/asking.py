@@ -70,14 +70,14 @@ class Question:
         """The judged relevance of entries, by id; empty for a question of the user's own."""
         return {} if self.query is None else _grades(self.source, self.query)
 
-    def ask(self, pool: int) -> Ask:
+    def ask(self, depth: int) -> Ask:
         """Return what to retrieve."""
         return Ask(
             text=self.text,
             scope=self.scope,
             now=self.now,
             as_of=self.as_of,
-            pool=pool,
+            depth=depth,
             part=self.source.part_of(self.query),
         )
 

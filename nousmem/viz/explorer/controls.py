@@ -10,7 +10,7 @@ from typing import Any, Final
 from nousmem.scoring import CHOICES, Scoring, decay_lambda_of
 from nousmem.viz.plots.labels import days_of, duration
 
-__all__ = ["POOLS", "Control", "pool_control", "scoring_controls", "scoring_from"]
+__all__ = ["DEPTHS", "Control", "depth_control", "scoring_controls", "scoring_from"]
 
 HALF_LIVES_DAYS: Final = (
     *(1 / 24, 1 / 8, 1 / 4, 1 / 2, 1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 120, 180, 270),
@@ -18,7 +18,7 @@ HALF_LIVES_DAYS: Final = (
 )
 """A step is a third to a half longer than the one before it, as ages are spread."""
 
-POOLS: Final = (5, 10, 20, 30, 50, 75, 100, 150, 200)
+DEPTHS: Final = (5, 10, 20, 30, 50, 75, 100, 150, 200)
 RRF_KS: Final = (0, 1, 2, 5, 10, 20, 30, 45, 60, 80, 100, 150, 200)
 WEIGHTS: Final = tuple(round(0.05 * step, 2) for step in range(21))
 LEG_WEIGHTS: Final = (0, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5)
@@ -28,7 +28,7 @@ _NEAR: Final = 0.06
 """A step this close to the value that is set gives way to it, in shares of the value."""
 
 SIMILARITIES: Final = tuple(round(0.05 * step, 2) for step in range(-4, 20))
-DEPTHS: Final = (0, 1, 2, 3, 5, 10, 20, 30)
+UPDATE_DEPTHS: Final = (0, 1, 2, 3, 5, 10, 20, 30)
 
 _MAIN: Final = (
     *("decay_lambda", "w_relevance", "w_importance", "w_recency", "rrf_k"),
@@ -42,7 +42,7 @@ _SCALES: Final[Mapping[str, Sequence[float]]] = {
     "w_vector": LEG_WEIGHTS,
     "decay_floor": SHARES,
     "update_similarity": SIMILARITIES,
-    "update_depth": DEPTHS,
+    "update_depth": UPDATE_DEPTHS,
 }
 """The steps of the parameters that are no weights from 0 to 1."""
 
@@ -127,14 +127,14 @@ def scoring_controls(scoring: Scoring, *, also: Iterable[Scoring] = ()) -> tuple
     )
 
 
-def pool_control(pool: int) -> Control:
-    """Return the control of how many entries are read from each leg, standing at `pool`."""
-    steps = [(str(value), value) for value in sorted({*POOLS, pool})]
+def depth_control(depth: int) -> Control:
+    """Return the control of how many entries are read from each leg, standing at `depth`."""
+    steps = [(str(value), value) for value in sorted({*DEPTHS, depth})]
     return Control(
-        name="pool",
+        name="depth",
         label="Pool",
         steps=tuple(steps),
-        start=[value for _, value in steps].index(pool),
+        start=[value for _, value in steps].index(depth),
         help="Entries read from each leg; changing it retrieves again",
     )
 

@@ -25,7 +25,7 @@ _Job = tuple[Source, Scoring, int]
 class MeasuresPanel:
     """A table of measures that follows the settings in a thread of its own.
 
-    Settings that have been moved on from before their turn came are never measured. A pool that
+    Settings that have been moved on from before their turn came are never measured. A depth that
     is measured for the first time is retrieved, which takes a second or more.
 
     Args:
@@ -57,15 +57,15 @@ class MeasuresPanel:
             self._measure, done=self._measured, failed=self._not_measured, pause=_PAUSE
         )
 
-    def show(self, source: Source, scoring: Scoring, *, pool: int) -> None:
+    def show(self, source: Source, scoring: Scoring, *, depth: int) -> None:
         """Measure these settings soon."""
-        self._current = (source, scoring, pool)
+        self._current = (source, scoring, depth)
         if not source.judged:
             self._say("Nothing is judged here, so nothing is measured.")
             return
-        if (source, pool) not in self._live:
+        if (source, depth) not in self._live:
             self._say(
-                f"Reading the candidates of all {len(source.queries)} queries, {pool} from each "
+                f"Reading the candidates of all {len(source.queries)} queries, {depth} from each "
                 "leg …"
             )
         self._worker.submit(self._current)
@@ -75,10 +75,10 @@ class MeasuresPanel:
         return self._worker.wait(timeout)
 
     def _measure(self, job: _Job) -> Standing | None:
-        source, scoring, pool = job
-        if (source, pool) not in self._live:
-            candidates = source.pool_of(pool)
-            self._live[source, pool] = (
+        source, scoring, depth = job
+        if (source, depth) not in self._live:
+            candidates = source.candidates_at(depth)
+            self._live[source, depth] = (
                 None
                 if candidates is None or source.corpus is None
                 else LiveMeasures(
@@ -88,7 +88,7 @@ class MeasuresPanel:
                     baseline=self._baseline,
                 )
             )
-        live = self._live[source, pool]
+        live = self._live[source, depth]
         return None if live is None else live.standing(scoring)
 
     def _measured(self, job: _Job, standing: Standing | None) -> None:
@@ -102,7 +102,7 @@ class MeasuresPanel:
             self.widget.value = standing_table(
                 standing,
                 first=str(live.measures[0]),
-                n_queries=len(live.pool),
+                n_queries=len(live.arrays),
                 drawn=live.pairing.in_words,
             )
             self._told(standing)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from nousmem.corpora import Corpus
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import Measure, parse_measures
-from nousmem.evaluation.pools import CandidatePool
 from nousmem.evaluation.statistics.folds import query_groups
 from nousmem.evaluation.statistics.resampling import drawn_whole, paired_interval
-from nousmem.evaluation.sweeps import score_settings
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
+from nousmem.evaluation.sweeps.sweeping import score_settings
 from nousmem.scoring import Floats, Scoring
 
 __all__ = [
@@ -111,7 +111,7 @@ class LiveMeasures:
     """Measures one setting after another over candidates that were retrieved once.
 
     Args:
-        pool: The candidates.
+        arrays: The candidates.
         corpus: Whose queries they are of.
         measures: As they are spelled.
         baseline: What every setting is compared with.
@@ -122,22 +122,22 @@ class LiveMeasures:
 
     def __init__(
         self,
-        pool: CandidatePool,
+        arrays: CandidateArrays,
         corpus: Corpus,
         *,
         measures: Sequence[str | Measure],
         baseline: Scoring,
     ) -> None:
         parsed = parse_measures(measures)
-        self.pool = pool
+        self.arrays = arrays
         self.measures = [
-            measure for measure in parsed if measure.name != "Fresh" or pool.marks.n_queries
+            measure for measure in parsed if measure.name != "Fresh" or arrays.marks.n_queries
         ]
         if not self.measures:
             raise InvalidParameter("no query says which memories an update replaced, as Fresh asks")
         self.pairing = Pairing.of(
-            [query.query_id for query in pool.queries],
-            query_groups(corpus, pool.queries),
+            [query.query_id for query in arrays.queries],
+            query_groups(corpus, arrays.queries),
             field=corpus.fold_field,
         )
         self._baseline = self._values(baseline)
@@ -146,7 +146,7 @@ class LiveMeasures:
         """Measure a setting."""
         values = self._values(scoring)
         names = [str(measure) for measure in self.measures]
-        categories = [query.category for query in self.pool.queries]
+        categories = [query.category for query in self.arrays.queries]
         rows = [
             one
             for name, here, base in zip(names, values, self._baseline, strict=True)
@@ -166,7 +166,7 @@ class LiveMeasures:
         )
 
     def _values(self, scoring: Scoring) -> Floats:
-        return score_settings(self.pool, [scoring], self.measures, engine="numpy")[0]
+        return score_settings(self.arrays, [scoring], self.measures, engine="numpy")[0]
 
 
 def differences_of(

@@ -11,13 +11,13 @@ from nousmem.corpora import Corpus
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import NousmemError
 from nousmem.evaluation.measures import Measure, parse_measures
-from nousmem.hits import Hits
+from nousmem.retrieval.hits import Hits
+from nousmem.retrieval.search import MIN_DEPTH
 from nousmem.scoring import Scoring
-from nousmem.search import MIN_POOL
 from nousmem.stores import Store
 from nousmem.viz.explorer.announcing import RankingAnnouncer
 from nousmem.viz.explorer.asking import Question, hint, matching, query_choice, scope_choice
-from nousmem.viz.explorer.controls import pool_control, scoring_controls, scoring_from
+from nousmem.viz.explorer.controls import depth_control, scoring_controls, scoring_from
 from nousmem.viz.explorer.explain_panel import ExplainPanel
 from nousmem.viz.explorer.measures_panel import MeasuresPanel
 from nousmem.viz.explorer.measuring import DEFAULT_MEASURES, Standing
@@ -43,7 +43,7 @@ class RankingExplorer:
     """One question's ranking, and the measures over all questions, as settings are moved.
 
     Displaying the object in a notebook shows it. A ranking is scored again from candidates that
-    are kept, in about a millisecond; only another question, scope, instant or pool reads the
+    are kept, in about a millisecond; only another question, scope, instant or depth reads the
     store. The measures follow in a thread of their own, and settings that have been moved on
     from are never measured.
 
@@ -61,7 +61,7 @@ class RankingExplorer:
         baseline: What rankings and measures are compared with; None is the default Scoring.
         measures: What is measured over a corpus's judged queries; Fresh is left out where no
             query is marked.
-        pool: Entries read from each leg at first.
+        depth: Entries read from each leg at first.
         limit: Hits shown at first.
         store: URL of the store that a corpus is loaded into.
         now: The instant that ages are counted from for a store; None is the wall clock. A
@@ -69,7 +69,7 @@ class RankingExplorer:
 
     Attributes:
         widget: All of it.
-        controls: The widgets of the settings, by parameter; and "pool".
+        controls: The widgets of the settings, by parameter; and "depth".
         source, find, query, own, scope, as_of, limit: The widgets of the question: which corpus
             or store, words to narrow the list of queries by, that list, a question of one's own,
             whose memories, the instant (UTC), how many hits.
@@ -91,7 +91,7 @@ class RankingExplorer:
         scoring: Scoring | None = None,
         baseline: Scoring | None = None,
         measures: Sequence[str | Measure] = DEFAULT_MEASURES,
-        pool: int = MIN_POOL,
+        depth: int = MIN_DEPTH,
         limit: int = 10,
         store: str = "sqlite",
         now: datetime | None = None,
@@ -106,7 +106,7 @@ class RankingExplorer:
         self._explain = ExplainPanel()
         self._now = now
         self._described = scoring_controls(scoring or Scoring(), also=[self._baseline])
-        self._pools = pool_control(pool)
+        self._depths = depth_control(depth)
         self._question = Question.first(self._sources[0], now=now)
         self._found: Found | None = None
         self._hits: Hits | None = None
@@ -129,10 +129,10 @@ class RankingExplorer:
         return scoring_from(self._described, chosen)
 
     @property
-    def pool(self) -> int:
+    def depth(self) -> int:
         """Entries read from each leg."""
-        step: int = self.controls["pool"].index
-        return int(self._pools.steps[step][1])
+        step: int = self.controls["depth"].index
+        return int(self._depths.steps[step][1])
 
     @property
     def hits(self) -> Hits | None:
@@ -164,7 +164,7 @@ class RankingExplorer:
         self.source, self.find, self.query = bar.source, bar.find, bar.query
         self.own, self.scope, self.as_of, self.limit = bar.own, bar.scope, bar.as_of, bar.limit
         self.controls = {one.name: control_widget(one) for one in self._described}
-        self.controls["pool"] = control_widget(self._pools)
+        self.controls["depth"] = control_widget(self._depths)
         self.more = widgets.ToggleButton(
             description="More settings",
             tooltip="Show curve, clock, floor, fusion, leg weights and updates",
@@ -191,7 +191,9 @@ class RankingExplorer:
             self._note,
             self._code,
             desk(
-                controls=widgets.VBox([sliders(*main, self.controls["pool"]), buttons, self._rest]),
+                controls=widgets.VBox(
+                    [sliders(*main, self.controls["depth"]), buttons, self._rest]
+                ),
                 measures=self._panel.widget,
                 shown=self._shown,
                 more=self._explain.widget,
@@ -208,7 +210,7 @@ class RankingExplorer:
         self.as_of.observe(self._as_of_chosen, "value")
         self.limit.observe(self._settings_moved, "value")
         for name, widget in self.controls.items():
-            widget.observe(self._pool_moved if name == "pool" else self._settings_moved, "index")
+            widget.observe(self._depth_moved if name == "depth" else self._settings_moved, "index")
         self.more.observe(self._more_toggled, "value")
         self.code.observe(self._code_toggled, "value")
         self.reset.on_click(self._reset_clicked)
@@ -266,7 +268,7 @@ class RankingExplorer:
             self.announcer.moved = f"{change['owner'].description} {change['owner'].label}"
             self._score_and_show()
 
-    def _pool_moved(self, change: Any) -> None:
+    def _depth_moved(self, change: Any) -> None:
         if not self._busy:
             self.announcer.moved = f"{change['owner'].description} {change['owner'].label}"
             self._retrieve_and_show()
@@ -343,7 +345,7 @@ class RankingExplorer:
         self._found = None
         if self._question.text.strip():
             try:
-                self._found = self._question.source.find(self._question.ask(self.pool))
+                self._found = self._question.source.find(self._question.ask(self.depth))
             except NousmemError as error:  # a failing callback would only be logged
                 self._show_nothing(f"⚠ {error}")
                 return
@@ -364,7 +366,7 @@ class RankingExplorer:
             self._show_nothing("Ask a question to see its ranking.")
         self._show_code()
         self.announcer.ranked(self._ranking)
-        self._panel.show(self._question.source, scoring, pool=self.pool)
+        self._panel.show(self._question.source, scoring, depth=self.depth)
 
     def _show_ranking(self, found: Found, scoring: Scoring) -> None:
         query = self._question.query
@@ -399,7 +401,7 @@ class RankingExplorer:
 
     def _show_code(self) -> None:
         boxes = (self.code, self._code, self._python, self._toml)
-        fill_code(*boxes, self.scoring, pool=self.pool)
+        fill_code(*boxes, self.scoring, depth=self.depth)
 
     def _complain(self, complaint: object) -> None:
         self._note.value = f"<div class='nmx'><b>⚠ {html.escape(str(complaint))}</b></div>"

@@ -265,7 +265,7 @@ def _missing(missing: Iterable[Missing]) -> str:
 def _whereabouts(one: Missing) -> str:
     if one.rank is not None:
         return f"#{one.rank} of the candidates"
-    return "not found by any leg (a larger pool may find it)"
+    return "not found by any leg (a larger depth may find it)"
 
 
 def _content(entry: Entry | None, doc_id: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nousmem.entry import Entry
-from nousmem.hits import Hits
+from nousmem.retrieval.hits import Hits
 from nousmem.scoring import HOURS_PER_DAY, Scoring, score_order
 
 __all__ = ["Missing", "Ranking", "Row", "marks_of", "movement", "rank_entries"]

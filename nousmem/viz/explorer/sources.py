@@ -9,14 +9,18 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
-from nousmem.candidates import Candidates
 from nousmem.corpora import Corpus, Partition, Query, load_corpus
 from nousmem.embeddings import embed, open_embedder
 from nousmem.embeddings.base import Embedder, Matrix
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.pools import CandidatePool, load_partition, retrieve_pool
+from nousmem.evaluation.sweeps.candidate_arrays import (
+    CandidateArrays,
+    find_candidates,
+    load_partition,
+)
+from nousmem.retrieval.candidates import Candidates
+from nousmem.retrieval.search import Search
 from nousmem.scope import GLOBAL, SCOPE_FIELDS, Scope
-from nousmem.search import Search
 from nousmem.stores import Store, open_store
 
 __all__ = ["Ask", "Found", "Source", "open_sources"]
@@ -36,7 +40,7 @@ class Ask:
     scope: Scope
     now: datetime
     as_of: datetime | None
-    pool: int
+    depth: int
     part: str = ""
     """The partition of the corpus that is asked."""
 
@@ -130,7 +134,7 @@ class Source:
         """
         known = None if self.corpus is None else self._found.get(ask)
         if known is None:
-            hits = Search(self._store(ask.part), self._embedder, pool=ask.pool)(
+            hits = Search(self._store(ask.part), self._embedder, depth=ask.depth)(
                 ask.text, scope=ask.scope, now=ask.now, as_of=ask.as_of, limit=None
             )
             known = Found(hits.candidates, hits.degraded)
@@ -140,7 +144,7 @@ class Source:
             self._found.popitem(last=False)
         return known
 
-    def pool_of(self, pool: int) -> CandidatePool | None:
+    def candidates_at(self, depth: int) -> CandidateArrays | None:
         """Return the candidates of every judged query; None where nothing is judged.
 
         Takes a second or more, for it reads the legs of every query.
@@ -148,7 +152,7 @@ class Source:
         corpus = self._embedded
         if corpus is None or not len(corpus.qrels) or not (corpus.qrels["relevance"] > 0).any():
             return None
-        return retrieve_pool(corpus, store=self._store_url, embedder=self._embedder, pool=pool)
+        return find_candidates(corpus, store=self._store_url, embedder=self._embedder, depth=depth)
 
     @cached_property
     def _embedded(self) -> Corpus | None:

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.evaluation.results import SweepResult
+from nousmem.evaluation.sweeps.results import SweepResult
+from nousmem.retrieval.search import MIN_DEPTH
 from nousmem.scoring import Scoring
-from nousmem.search import MIN_POOL
 from nousmem.viz.explorer.announcing import Announcer
 from nousmem.viz.explorer.charts import line_chart
 from nousmem.viz.explorer.measures_html import differences_table
@@ -413,5 +413,5 @@ class SweepExplorer:
         )
 
     def _show_code(self) -> None:
-        pool = self.grid.swept.retrieval.get("pool") or MIN_POOL
-        fill_code(self.code, self._code, self._python, self._toml, self.scoring, pool=pool)
+        depth = self.grid.swept.retrieval.get("depth") or MIN_DEPTH
+        fill_code(self.code, self._code, self._python, self._toml, self.scoring, depth=depth)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import query_means
-from nousmem.evaluation.results import SweepResult
-from nousmem.evaluation.sweeps import pool_scores
+from nousmem.evaluation.sweeps.results import SweepResult
+from nousmem.evaluation.sweeps.sweeping import composite_scores
 from nousmem.scoring import Floats, half_life_days, score_order
 from nousmem.viz.explorer.announcing import gains_in_words, measure_in_words
 from nousmem.viz.explorer.measuring import Difference, Pairing, differences_of
@@ -209,9 +209,9 @@ class SweepGrid:
         )
 
     def _ranked(self, query: int, setting: int, limit: int) -> list[tuple[str, float]]:
-        pool = self.swept.candidates
-        scores = next(pool_scores(pool, [self.swept.settings[setting]]))
-        ids = pool.doc_ids[query]
+        arrays = self.swept.candidates
+        scores = next(composite_scores(arrays, [self.swept.settings[setting]]))
+        ids = arrays.doc_ids[query]
         own = scores[query, : len(ids)]
         order = [int(at) for at in score_order(own) if own[at] > -math.inf]
         return [(ids[at], float(own[at])) for at in order[:limit]]

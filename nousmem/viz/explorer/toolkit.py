@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
+from nousmem.retrieval.search import MIN_DEPTH
 from nousmem.scoring import Scoring
-from nousmem.search import MIN_POOL
 from nousmem.viz.explorer.as_code import as_python, as_toml
 from nousmem.viz.explorer.controls import Control
 from nousmem.viz.explorer.theme import STYLE
@@ -147,10 +147,10 @@ def code_boxes() -> tuple[Any, Any, Any, Any]:
 
 
 def fill_code(
-    button: Any, row: Any, python: Any, toml: Any, scoring: Scoring, *, pool: int = MIN_POOL
+    button: Any, row: Any, python: Any, toml: Any, scoring: Scoring, *, depth: int = MIN_DEPTH
 ) -> None:
     """Show or hide what `code_boxes` made, as its button says, and fill it in where it is shown."""
     row.layout.display = None if button.value else "none"
     if button.value:
-        python.value = as_python(scoring, pool=pool)
-        toml.value = as_toml(scoring, pool=pool)
+        python.value = as_python(scoring, depth=depth)
+        toml.value = as_toml(scoring, depth=depth)

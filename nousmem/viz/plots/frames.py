@@ -124,7 +124,7 @@ def best_rows(
     for name in map(str, frame.columns):
         if name in keys or name == measure or is_measure(name):
             continue
-        if name not in (*PARAMETERS, *GROUPS, "pool") and not is_text(frame, name):
+        if name not in (*PARAMETERS, *GROUPS, "depth") and not is_text(frame, name):
             continue
         if groups[name].nunique(dropna=False).max() > 1:
             others.append(name)

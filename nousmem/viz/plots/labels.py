@@ -42,7 +42,7 @@ PARAMETER_NAMES: Final = {
     "w_importance": "weight of importance",
     "w_recency": "weight of recency",
     "rrf_k": "constant of rank fusion",
-    "pool": "entries read per leg",
+    "depth": "entries read per leg",
     "decay_curve": "curve of decay",
     "decay_clock": "clock of decay",
     "inject_min_score": "least score",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nousmem.evaluation.cautions import idle_parameters
 from nousmem.evaluation.experiments import ExperimentResult, MeasuredCondition
 from nousmem.evaluation.statistics.validation import CrossValidation
+from nousmem.evaluation.sweeps.cautions import idle_parameters
 from nousmem.scoring import Scoring
 from nousmem.viz.report.pictures import Picture, pictures_of
 

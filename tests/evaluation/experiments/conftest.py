@@ -36,7 +36,7 @@ path = "tables"
 
 [retrieval]
 embedder = ["none", "hashing"]
-pool = [10, 20]
+depth = [10, 20]
 
 [scoring]
 w_recency = 0

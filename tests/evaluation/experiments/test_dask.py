@@ -37,7 +37,7 @@ def start(*arguments: str, log: Path) -> subprocess.Popen:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_that_dies_changes_nothing(experiment_file: Path, tmp_path: Path, files_of):
-    text = experiment_file.read_text().replace("pool = [10, 20]", "pool = [5, 8, 10, 13, 16, 20]")
+    text = experiment_file.read_text().replace("depth = [10, 20]", "depth = [5, 8, 10, 13, 16, 20]")
     experiment_file.write_text(text)
     experiment = ev.read_experiment(experiment_file)
     ev.run_experiment(experiment, out=tmp_path / "serial")

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_lists_are_multiplied_out(experiment_file: Path):
     experiment = ev.read_experiment(experiment_file)
-    found = [(one.retrieval.embedder, one.retrieval.pool) for one in experiment.conditions]
+    found = [(one.retrieval.embedder, one.retrieval.depth) for one in experiment.conditions]
     assert found == [(None, 10), (None, 20), ("hashing", 10), ("hashing", 20)]
     assert {one.corpus.path for one in experiment.conditions} == {
         str(experiment_file.parent / "tables")
@@ -95,7 +95,7 @@ def test_faults_are_named(tmp_path: Path, line: str):
         ('[corpus]\nname = "tables"\nvary = [7]\n', "vary must be"),
         (f'[corpus]\nname = "beam"\n[scoring]\nhalf_life_days = {"9" * 400}\n', "fits a float"),
         ('[corpus]\nname = "assistant-year"\nvary = { x = 3 }\n', "list"),
-        ('[corpus]\nname = "assistant-year"\n[retrieval]\npool = true\n', "pool"),
+        ('[corpus]\nname = "assistant-year"\n[retrieval]\ndepth = true\n', "depth"),
         ('[corpus]\nname = "assistant-year"\n[retrieval]\nembedder = []\n', "embedder"),
         ('[corpus]\nname = "assistant-year"\n[grid]\nlambda = [1]\n', "lambda"),
         ('[corpus]\nname = "assistant-year"\n[grid]\nrrf_k = 3\n', "rrf_k"),
@@ -103,8 +103,8 @@ def test_faults_are_named(tmp_path: Path, line: str):
         ('[corpus]\nname = "assistant-year"\n[grid]\nrrf_k = { lo = 3 }\n', "lo"),
         ('[corpus]\nname = "assistant-year"\n[scoring]\nrrf_k = -3\n', "rrf_k"),
         ('[corpus]\nname = "assistant-year"\n[search]\nmethod = "sobol"\n', "trials"),
-        ('[corpus]\nname = "beam"\n[retrieval]\npool = [30, 30]\n', "stands twice"),
-        ('[corpus]\nname = "beam"\n[retrieval]\npool = [30, 0]\n', "retrieval: pool must"),
+        ('[corpus]\nname = "beam"\n[retrieval]\ndepth = [30, 30]\n', "stands twice"),
+        ('[corpus]\nname = "beam"\n[retrieval]\ndepth = [30, 0]\n', "retrieval: depth must"),
         ('[corpus]\nname = "beam"\n[retrieval]\nstore = "sqlit"\n', "retrieval: unknown store"),
         ('[corpus]\nname = "beam"\n[retrieval]\nlegs = "vector"\n', "needs an embedder"),
         (
@@ -145,10 +145,10 @@ def test_faults_of_tables_are_named(tmp_path: Path, tables: str, message: str):
 
 def test_all_faults_are_told_at_once(tmp_path: Path):
     file = tmp_path / "x.toml"
-    file.write_text('folds = 0\nseed = "a"\nmeasure = 3\n[retrieval]\npool = "deep"\n')
+    file.write_text('folds = 0\nseed = "a"\nmeasure = 3\n[retrieval]\ndepth = "deep"\n')
     with pytest.raises(ExperimentError) as caught:
         ev.read_experiment(file)
-    for word in ("folds", "seed", "'measure'", "pool", "[corpus]"):
+    for word in ("folds", "seed", "'measure'", "depth", "[corpus]"):
         assert word in str(caught.value)
 
 

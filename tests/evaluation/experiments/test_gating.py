@@ -82,7 +82,7 @@ def test_a_query_that_is_no_longer_measured_is_a_fall(
 
 def test_a_baseline_of_something_else_is_refused(gate_file: Path, baseline: Path, tmp_path: Path):
     with pytest.raises(ExperimentError, match="make the baseline again"):
-        check_gate(measured(gate_file, **{"pool = [10, 20]": "pool = [10]"}), baseline)
+        check_gate(measured(gate_file, **{"depth = [10, 20]": "depth = [10]"}), baseline)
     result = ev.run_experiment(ev.read_experiment(gate_file))
     with pytest.raises(ExperimentError, match="--update"):
         check_gate(result, tmp_path / "none.json")
@@ -145,7 +145,7 @@ def test_a_corpus_without_updates_beside_one_with_them(gate_file: Path, tmp_path
         + '\n[[corpus]]\nname = "assistant-year"\n'
     )
     text = gate_file.read_text().replace("[corpus]\n", "[[corpus]]\n")
-    text = text.replace('embedder = ["none", "hashing"]\npool = [10, 20]', "")
+    text = text.replace('embedder = ["none", "hashing"]\ndepth = [10, 20]', "")
     gate_file.write_text(text.replace("[[[", "[[").replace("]]]", "]]"))
     result = ev.run_experiment(ev.read_experiment(gate_file))
     file = tmp_path / "both.json"

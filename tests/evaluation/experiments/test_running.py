@@ -29,7 +29,7 @@ def test_a_condition_is_what_a_sweep_finds(experiment_file: Path):
         swept = ev.sweep(
             corpus,
             embedder=one.condition.retrieval.embedder,
-            pool=one.condition.retrieval.pool,
+            depth=one.condition.retrieval.depth,
             grid={"half_life_days": [30, 365, np.inf], "w_importance": [0, 0.3]},
             scoring=nm.Scoring(w_recency=0),
             measures=["nDCG@10", "R@5"],
@@ -89,7 +89,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     experiment = ev.read_experiment(experiment_file)
     ev.run_experiment(experiment, out=tmp_path / "whole")
     measured: list[int] = []
-    true_pool = conditions_module.retrieve_pool
+    true_pool = conditions_module.find_candidates
 
     def counted(*arguments, **options):
         if len(measured) == 2:
@@ -97,7 +97,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
         measured.append(1)
         return true_pool(*arguments, **options)
 
-    monkeypatch.setattr(conditions_module, "retrieve_pool", counted)
+    monkeypatch.setattr(conditions_module, "find_candidates", counted)
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
         ev.run_experiment(experiment, out=out)
@@ -185,7 +185,7 @@ def test_a_bad_condition_is_found_before_any_is_measured(
 ):
     experiment = ev.read_experiment(experiment_file)
     last = experiment.conditions[-1]
-    monkeypatch.setattr(conditions_module, "retrieve_pool", None)
+    monkeypatch.setattr(conditions_module, "find_candidates", None)
     for changed in ({"store": "sqlit"}, {"legs": ("text", "vektor")}, {"embedder": "mini"}):
         wrong = dataclasses.replace(last, retrieval=dataclasses.replace(last.retrieval, **changed))
         with pytest.raises(LookupError, match="did you mean"):
@@ -199,7 +199,7 @@ def test_a_bad_condition_is_found_before_any_is_measured(
 def test_what_does_not_fit_into_memory_is_refused(
     experiment_file: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(conditions_module, "retrieve_pool", None)
+    monkeypatch.setattr(conditions_module, "find_candidates", None)
     monkeypatch.setattr(os, "sysconf", lambda name: 10)
     with pytest.raises(InvalidParameter, match="7 settings × 2 measures × 58 queries"):
         ev.run_experiment(ev.read_experiment(experiment_file))

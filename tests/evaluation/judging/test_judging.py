@@ -11,7 +11,6 @@ import pytest
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.candidates import LEGS, retrieve
 from nousmem.embeddings import HashingEmbedder
 from nousmem.evaluation.judging.labelling import LabelSession
 from nousmem.evaluation.judging.proposing import (
@@ -23,6 +22,7 @@ from nousmem.evaluation.judging.proposing import (
     propose_pool,
     read_qrels,
 )
+from nousmem.retrieval.candidates import LEGS, retrieve
 from nousmem.stores.memory import MemoryStore
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
@@ -68,7 +68,7 @@ class TestPool:
         embedder = HashingEmbedder(64)
         store = nm.open_store("sqlite::memory:")
         store.put(nm.embed(corpus.entries, embedder))
-        pool = propose_pool(store, corpus.queries, pool=4, embedder=embedder)
+        pool = propose_pool(store, corpus.queries, depth=4, embedder=embedder)
         assert list(dict.fromkeys(pool["query_id"])) == [q.query_id for q in corpus.queries]
         for query in corpus.queries:
             (vector,) = embedder.embed_queries([query.text])
@@ -79,7 +79,7 @@ class TestPool:
                     query.text,
                     vector=vector,
                     legs=[leg],
-                    pool=4,
+                    depth=4,
                     scope=query.scope,
                     as_of=query.as_of,
                 )
@@ -93,7 +93,7 @@ class TestPool:
 
     def test_columns(self, store: nm.Store) -> None:
         query = nm.Query("tea", "what does ada drink", now=NOON, as_of=NOON)
-        pool = propose_pool(store, [query], pool=2)
+        pool = propose_pool(store, [query], depth=2)
         assert list(pool.columns) == [
             "query_id",
             "text",
@@ -117,9 +117,9 @@ class TestPool:
     ) -> None:
         store = nm.open_store("sqlite::memory:")
         store.put(corpus.entries)
-        pool = propose_pool(store, corpus.queries, pool=8)
-        again = propose_pool(store, reversed(corpus.queries), pool=8)
-        other = propose_pool(store, corpus.queries, pool=8, seed=1)
+        pool = propose_pool(store, corpus.queries, depth=8)
+        again = propose_pool(store, reversed(corpus.queries), depth=8)
+        other = propose_pool(store, corpus.queries, depth=8, seed=1)
         by_query = {q: list(own["doc_id"]) for q, own in pool.groupby("query_id")}
         assert {q: list(own["doc_id"]) for q, own in again.groupby("query_id")} == by_query
         changed = {q: list(own["doc_id"]) for q, own in other.groupby("query_id")}
@@ -134,8 +134,8 @@ class TestPool:
         store = nm.open_store("sqlite::memory:")
         store.put(corpus.entries)
         pairs = ["query_id", "doc_id"]
-        shallow = propose_pool(store, corpus.queries, pool=3)[pairs]
-        deep = propose_pool(store, corpus.queries, pool=12)[pairs]
+        shallow = propose_pool(store, corpus.queries, depth=3)[pairs]
+        deep = propose_pool(store, corpus.queries, depth=12)[pairs]
         kept = deep.merge(shallow, on=pairs)
         assert len(deep) > len(shallow)
         pd.testing.assert_frame_equal(kept, shallow)
@@ -176,7 +176,7 @@ class TestPool:
     @pytest.mark.parametrize(
         ("queries", "options", "error", "message"),
         [
-            (["x"], {"pool": 0}, nm.InvalidParameter, "pool"),
+            (["x"], {"depth": 0}, nm.InvalidParameter, "depth"),
             (["x"], {"legs": ["txet"]}, nm.UnknownName, "text"),
             (["x", "  "], {}, nm.CorpusError, "row 2"),
             (42, {}, nm.InvalidParameter, "int"),
@@ -507,11 +507,11 @@ class TestStatistics:
         embedder = HashingEmbedder(64)
         store = nm.open_store("sqlite::memory:")
         store.put(nm.embed(corpus.entries, embedder))
-        pool = propose_pool(store, corpus.queries, pool=4, embedder=embedder)
+        pool = propose_pool(store, corpus.queries, depth=4, embedder=embedder)
         judged = pool.assign(relevance=0)
         search = nm.Search(store, embedder, scoring=nm.Scoring(decay_lambda=0.01))
         for depth, complete in ((4, True), (12, False)):
-            run = ev.run_queries(search.replace(pool=depth), corpus.queries)
+            run = ev.run_queries(search.replace(depth=depth), corpus.queries)
             lowest = judged_at(run, judged, k=10)["Judged@10"].min()
             assert lowest == 1 if complete else lowest < 1
 
@@ -528,7 +528,7 @@ def test_labels_become_a_corpus_that_can_be_swept(store, path, tmp_path, kind) -
     texts = ["what does ada drink", "who sails on sundays", "xyzzy"]
     queries = tmp_path / "queries.csv"
     pd.DataFrame({"text": texts}).to_csv(queries, index=False)
-    pool = propose_pool(store, queries, pool=5)
+    pool = propose_pool(store, queries, depth=5)
     folder = tmp_path / "tables"
     session = LabelSession(pool, folder / "qrels.tsv", clock=lambda: NOON)
     while session.current is not None:

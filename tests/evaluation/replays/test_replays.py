@@ -29,7 +29,7 @@ SETTINGS = (
 def swept_under(corpus: nm.Corpus, settings=SETTINGS, **options) -> ev.SweepResult:
     options = {"store": "memory", "embedder": EMBEDDER, "measures": MEASURES} | options
     base = ev.sweep(corpus, grid={}, **options)
-    from nousmem.evaluation.sweeps import score_settings
+    from nousmem.evaluation.sweeps.sweeping import score_settings
 
     values = score_settings(base.candidates, settings, base.measures)
     return replace(base, settings=tuple(settings), values=values)

@@ -116,7 +116,7 @@ def test_a_decay_says_what_is_left() -> None:
 
 
 def test_labelling_says_what_comes_next(corpus: nm.Corpus, store: nm.Store, tmp_path) -> None:
-    pool = ev.propose_pool(store, corpus.queries[:2], pool=2)
+    pool = ev.propose_pool(store, corpus.queries[:2], depth=2)
     table = LabellingTable(pool, tmp_path / "qrels.tsv")
     table.keys.value = "2"
     assert said(table.announcer).startswith("Candidate 2 of 2: ")

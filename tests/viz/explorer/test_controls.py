@@ -6,7 +6,7 @@ import pytest
 import nousmem as nm
 from nousmem.errors import InvalidParameter
 from nousmem.viz.explorer.as_code import as_python, as_toml
-from nousmem.viz.explorer.controls import pool_control, scoring_controls, scoring_from
+from nousmem.viz.explorer.controls import depth_control, scoring_controls, scoring_from
 
 UNUSUAL = nm.Scoring(
     decay_lambda=0.00217,
@@ -63,7 +63,7 @@ def test_a_value_between_steps_goes_to_the_nearest() -> None:
 
 
 def test_the_pool_has_its_own_value_as_a_step() -> None:
-    control = pool_control(33)
+    control = depth_control(33)
     assert control.steps[control.start] == ("33", 33)
     assert [value for _, value in control.steps] == sorted(value for _, value in control.steps)
 
@@ -71,9 +71,9 @@ def test_the_pool_has_its_own_value_as_a_step() -> None:
 @pytest.mark.parametrize("scoring", [nm.Scoring(), UNUSUAL])
 def test_code_makes_the_same_settings(scoring: nm.Scoring, store: nm.Store) -> None:
     place: dict = {"store": store, "embedder": None}
-    exec(as_python(scoring, pool=77), place)
-    assert place["search"] == nm.Search(store, scoring=scoring, pool=77)
-    read = tomllib.loads(as_toml(scoring, pool=77))
+    exec(as_python(scoring, depth=77), place)
+    assert place["search"] == nm.Search(store, scoring=scoring, depth=77)
+    read = tomllib.loads(as_toml(scoring, depth=77))
     assert nm.Scoring.from_dict(read["scoring"]) == scoring
-    assert read["pool"] == 77
-    assert "pool" not in as_python(scoring) + as_toml(scoring)
+    assert read["depth"] == 77
+    assert "depth=" not in as_python(scoring)

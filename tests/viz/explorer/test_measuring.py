@@ -50,13 +50,13 @@ def test_intervals_are_those_of_compare(grouped: nm.Corpus, field: str) -> None:
     settings = {"default": nm.Scoring(), "other": nm.Scoring(decay_lambda=0, w_importance=0)}
     expected = ev.compare(settings, corpus, MEASURES).set_index("measure")
     live = LiveMeasures(
-        ev.retrieve_pool(corpus), corpus, measures=MEASURES, baseline=settings["default"]
+        ev.find_candidates(corpus), corpus, measures=MEASURES, baseline=settings["default"]
     )
     values = [live._values(settings[name]) for name in ("other", "default")]
     for at, name in enumerate(MEASURES):
         (one,) = differences_of(
             *(own[at] for own in values),
-            [name] * len(live.pool),
+            [name] * len(live.arrays),
             pairing=live.pairing,
             resamples=RESAMPLES,
         )

@@ -47,9 +47,9 @@ def searched(corpus: nm.Corpus, query: nm.Query, scoring: nm.Scoring, **options:
     embedder = nm.open_embedder("hashing")
     store = nm.open_store("sqlite::memory:")
     store.put(nm.embed(corpus.entries, embedder))
-    pool = options.pop("pool", None)
+    depth = options.pop("depth", None)
     asked = {"scope": query.scope, "now": query.now, "as_of": query.as_of, **options}
-    return nm.Search(store, embedder, scoring=scoring, pool=pool)(query.text, **asked)
+    return nm.Search(store, embedder, scoring=scoring, depth=depth)(query.text, **asked)
 
 
 def test_it_ranks_as_search_does(explorer: RankingExplorer, corpus: nm.Corpus) -> None:
@@ -71,9 +71,9 @@ def test_it_ranks_as_search_does(explorer: RankingExplorer, corpus: nm.Corpus) -
 
 
 def test_a_pool_is_retrieved_again(explorer: RankingExplorer, corpus: nm.Corpus) -> None:
-    explorer.controls["pool"].value = "5"
-    assert explorer.pool == 5
-    assert ids(explorer.hits) == ids(searched(corpus, corpus.queries[0], nm.Scoring(), pool=5))
+    explorer.controls["depth"].value = "5"
+    assert explorer.depth == 5
+    assert ids(explorer.hits) == ids(searched(corpus, corpus.queries[0], nm.Scoring(), depth=5))
     assert explorer.wait(60)
 
 
@@ -84,7 +84,7 @@ def test_a_slider_does_not_read_the_store(
         raise AssertionError("read")
 
     monkeypatch.setattr("nousmem.viz.explorer.sources.Search.__call__", refuse)
-    monkeypatch.setattr("nousmem.viz.explorer.sources.retrieve_pool", refuse)
+    monkeypatch.setattr("nousmem.viz.explorer.sources.find_candidates", refuse)
     before = explorer.ranking
     for value in ("off", "1 d", "180 d"):
         explorer.controls["decay_lambda"].value = value
@@ -306,7 +306,7 @@ def test_a_failing_measurement_is_said(corpus: nm.Corpus, monkeypatch: pytest.Mo
     def refuse(*_: object, **__: object) -> None:
         raise InvalidParameter("no <room> left")
 
-    monkeypatch.setattr("nousmem.viz.explorer.sources.retrieve_pool", refuse)
+    monkeypatch.setattr("nousmem.viz.explorer.sources.find_candidates", refuse)
     explorer = RankingExplorer(corpus)
     assert explorer.wait(60)
     assert "Not measured: no &lt;room&gt; left" in shown(explorer)
@@ -318,7 +318,7 @@ def test_a_measurement_that_comes_too_late_is_dropped(
 ) -> None:
     panel, source = explorer._panel, explorer._question.source
     job, standing = (source, nm.Scoring(), 30), explorer.standing
-    panel.show(open_sources(store, embedder=None)[0], nm.Scoring(), pool=30)
+    panel.show(open_sources(store, embedder=None)[0], nm.Scoring(), depth=30)
     panel._measured(job, standing)
     assert explorer.standing is None
     assert "nothing is measured" in shown(explorer)

@@ -9,7 +9,7 @@ import pytest
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.ranges import Range
+from nousmem.evaluation.sweeps.ranges import Range
 from nousmem.viz import SweepExplorer
 from nousmem.viz.explorer.charts import line_chart
 from nousmem.viz.explorer.sweep_grid import SweepGrid, spread

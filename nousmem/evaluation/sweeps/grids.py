@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.ranges import WEIGHTS, Choices, Range, Simplex
+from nousmem.evaluation.sweeps.ranges import WEIGHTS, Choices, Range, Simplex
 from nousmem.scoring import Scoring, check_parameter_names
 
 __all__ = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nousmem as nm
-from nousmem.duplicates import DuplicateGroup
 from nousmem.scope import SCOPE_FIELDS
+from nousmem.upkeep.duplicates import DuplicateGroup
 
 T0 = datetime(2026, 3, 15, 12, tzinfo=UTC)
 NOW = T0 + timedelta(days=9)

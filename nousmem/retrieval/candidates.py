@@ -180,12 +180,12 @@ def retrieve(
     vector: Vector | None = None,
     embedder: str | None = None,
     legs: Sequence[str] = LEGS,
-    pool: int = 30,
+    depth: int = 30,
     scope: ScopeLike = GLOBAL,
     type: str | None = None,
     as_of: datetime | None = None,
 ) -> Candidates:
-    """Read the legs of one query, each to the depth `pool`, and unite them.
+    """Read the legs of one query, each to the depth `depth`, and unite them.
 
     Args:
         store: Where to look.
@@ -193,16 +193,16 @@ def retrieve(
         vector: The query's vector, shape (dimension,); without it the vector leg is left out.
         embedder: Fingerprint of the embedder that made `vector`.
         legs: Which legs to read.
-        pool: Entries read from each leg.
+        depth: Entries read from each leg.
         scope: Whose memories; applied in every leg before the cut, as are `type` and `as_of`.
         type: Only this memory type.
         as_of: The instant the store is seen at.
     """
     found: dict[str, ScoredEntries] = {}
     if "text" in legs:
-        found["text"] = store.search_text(query, scope=scope, type=type, limit=pool, as_of=as_of)
+        found["text"] = store.search_text(query, scope=scope, type=type, limit=depth, as_of=as_of)
     if "vector" in legs and vector is not None and searches_vectors(store):
         found["vector"] = store.search_vector(
-            vector, scope=scope, type=type, limit=pool, as_of=as_of, embedder=embedder
+            vector, scope=scope, type=type, limit=depth, as_of=as_of, embedder=embedder
         )
     return Candidates.union(found)

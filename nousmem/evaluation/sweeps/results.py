@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nousmem.corpora import Corpus
-from nousmem.evaluation.grids import GridValues
 from nousmem.evaluation.measured import MeasuredSettings
-from nousmem.evaluation.pools import CandidatePool
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
+from nousmem.evaluation.sweeps.grids import GridValues
 from nousmem.scoring import Scoring, score_order
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class SweepResult(MeasuredSettings):
 
     corpus: Corpus
     """What was measured on, with the queries that cannot be measured."""
-    candidates: CandidatePool
+    candidates: CandidateArrays
     """What was retrieved for each query; every setting ranks the same."""
     retrieval: Mapping[str, Any]
-    """How the candidates were retrieved: store, embedder (fingerprint), legs, pool, as_of."""
+    """How the candidates were retrieved: store, embedder (fingerprint), legs, arrays, as_of."""
     seconds: Mapping[str, float]
     """Seconds spent to retrieve and to score."""
     search: Mapping[str, Any] = field(default_factory=lambda: {"method": "grid"})
@@ -63,10 +63,10 @@ class SweepResult(MeasuredSettings):
         """
         import pandas as pd
 
-        from nousmem.evaluation.sweeps import pool_scores
+        from nousmem.evaluation.sweeps.sweeping import composite_scores
 
         self.check_setting(setting)
-        scores = next(pool_scores(self.candidates, [self.settings[setting]]))
+        scores = next(composite_scores(self.candidates, [self.settings[setting]]))
         rows: list[tuple[str, str, float, int]] = []
         for at, query in enumerate(self.candidates.queries):
             ids = self.candidates.doc_ids[at]

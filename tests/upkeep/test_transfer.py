@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import nousmem as nm
 from nousmem.entry import ENTRY_FIELDS
-from nousmem.transfer import read_entries, write_entries
+from nousmem.upkeep.transfer import read_entries, write_entries
 
 T0 = datetime(2026, 3, 15, 12, tzinfo=UTC)
 KINDS = [".jsonl", ".parquet"]

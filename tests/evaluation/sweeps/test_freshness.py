@@ -11,9 +11,9 @@ import pytest
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.candidates import Candidates
-from nousmem.evaluation import successors
-from nousmem.evaluation.successors import Successors
+from nousmem.evaluation.sweeps import successors
+from nousmem.evaluation.sweeps.successors import Successors
+from nousmem.retrieval.candidates import Candidates
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DATA = os.environ.get("NOUSMEM_DATA")

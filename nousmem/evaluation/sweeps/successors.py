@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.candidates import Candidates
 from nousmem.entry import Vector
+from nousmem.retrieval.candidates import Candidates
 from nousmem.scoring import successor_similarity
 
 __all__ = ["Successors"]

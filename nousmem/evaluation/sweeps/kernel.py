@@ -12,7 +12,7 @@ if that is set, else beside the loops, else in the user's cache folder; where no
 each process compiles anew (some seconds).
 
 Blocks of settings are worked on by threads that hold no lock. numba's own parallel loops are not
-used: their thread pool cannot be entered by two threads at once, nor survive a fork.
+used: their thread arrays cannot be entered by two threads at once, nor survive a fork.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.evaluation import loops
 from nousmem.evaluation.measures import Measure, WatchedRanks
-from nousmem.evaluation.pools import CandidatePool
+from nousmem.evaluation.sweeps import loops
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
 from nousmem.scoring import (
     DECAY_PARAMETERS,
     RECENCY_PARAMETERS,
@@ -53,7 +53,7 @@ _TABLE_BYTES: Final = 256_000_000
 
 
 def kernel_values(
-    pool: CandidatePool,
+    arrays: CandidateArrays,
     settings: Sequence[Scoring],
     measures: Sequence[Measure],
     *,
@@ -63,7 +63,7 @@ def kernel_values(
     """Return what `score_settings` returns.
 
     Args:
-        pool: The candidates.
+        arrays: The candidates.
         settings: What is tried.
         measures: What is measured.
         threads: None is one for each processor this process may use, or NUMBA_NUM_THREADS. The
@@ -75,12 +75,14 @@ def kernel_values(
     """
     from numba import config
 
-    values = np.empty((len(settings), len(measures), len(pool)))
-    work = functools.partial(_measure_block, _Watched.of(pool), _writers(pool, measures), values)
+    values = np.empty((len(settings), len(measures), len(arrays)))
+    work = functools.partial(
+        _measure_block, _Watched.of(arrays), _writers(arrays, measures), values
+    )
     workers = threads or int(vars(config)["NUMBA_NUM_THREADS"])
     with ThreadPoolExecutor(workers) as executor:
         try:
-            for chunk in _chunks(pool, settings, executor):
+            for chunk in _chunks(arrays, settings, executor):
                 blocks = [slice(at, at + _BLOCK) for at in range(0, len(chunk.rows), _BLOCK)]
                 for done in executor.map(functools.partial(work, chunk), blocks):
                     if advance is not None:
@@ -120,12 +122,12 @@ class _Watched:
     """Shape (w,): where its rank is put."""
 
     @classmethod
-    def of(cls, pool: CandidatePool) -> _Watched:
-        order = np.argsort(pool.watched_query, kind="stable")
+    def of(cls, arrays: CandidateArrays) -> _Watched:
+        order = np.argsort(arrays.watched_query, kind="stable")
         return cls(
-            importance=_stacked([pool.importance])[0],
-            starts=_starts(pool.watched_query, len(pool)),
-            columns=pool.watched_column[order].astype(np.int64),
+            importance=_stacked([arrays.importance])[0],
+            starts=_starts(arrays.watched_query, len(arrays)),
+            columns=arrays.watched_column[order].astype(np.int64),
             places=order.astype(np.int64),
         )
 
@@ -155,23 +157,23 @@ def _measure_block(
 
 
 def _chunks(
-    pool: CandidatePool, settings: Sequence[Scoring], executor: ThreadPoolExecutor
+    arrays: CandidateArrays, settings: Sequence[Scoring], executor: ThreadPoolExecutor
 ) -> Iterator[_Chunk]:
     """Sort settings so that those with the same tables meet, and cut where tables get too many."""
-    room = max(3, _TABLE_BYTES // max(1, pool.importance.nbytes))
+    room = max(3, _TABLE_BYTES // max(1, arrays.importance.nbytes))
     keys = [_table_keys(setting) for setting in settings]
     distinct: tuple[dict[object, int], ...] = ({}, {}, {})
     rows: list[int] = []
     for row in sorted(range(len(settings)), key=keys.__getitem__):
         new = sum(key not in found for key, found in zip(keys[row], distinct, strict=True))
         if rows and sum(map(len, distinct)) + new > room:
-            yield _chunk(pool, settings, keys, rows, executor)
+            yield _chunk(arrays, settings, keys, rows, executor)
             distinct, rows = ({}, {}, {}), []
         for key, found in zip(keys[row], distinct, strict=True):
             found.setdefault(key, row)
         rows.append(row)
     if rows:
-        yield _chunk(pool, settings, keys, rows, executor)
+        yield _chunk(arrays, settings, keys, rows, executor)
 
 
 def _table_keys(setting: Scoring) -> tuple[tuple[Any, ...], ...]:
@@ -184,7 +186,7 @@ def _table_keys(setting: Scoring) -> tuple[tuple[Any, ...], ...]:
 
 
 def _chunk(
-    pool: CandidatePool,
+    arrays: CandidateArrays,
     settings: Sequence[Scoring],
     keys: Sequence[tuple[tuple[Any, ...], ...]],
     rows: Sequence[int],
@@ -192,7 +194,7 @@ def _chunk(
 ) -> _Chunk:
     tables: list[Floats] = []
     table_at: list[Ints] = []
-    makers = (pool.relevance_under, pool.decay_under, pool.recency_under)
+    makers = (arrays.relevance_under, arrays.decay_under, arrays.recency_under)
     for kind, make in enumerate(makers):
         first_with = {keys[row][kind]: settings[row] for row in reversed(rows)}
         place = {key: at for at, key in enumerate(first_with)}
@@ -216,15 +218,15 @@ def _stacked(tables: Sequence[Floats]) -> Floats:
     return stacked
 
 
-def _writers(pool: CandidatePool, measures: Sequence[Measure]) -> list[_Writer]:
+def _writers(arrays: CandidateArrays, measures: Sequence[Measure]) -> list[_Writer]:
     """Return, for each measure, the function that writes it for a block of ranks."""
-    judgements, marks = pool.judgements, pool.marks
+    judgements, marks = arrays.judgements, arrays.marks
     judged = WatchedRanks(judgements, measures, marks)
-    starts = _starts(judgements.query_index, len(pool))
+    starts = _starts(judgements.query_index, len(arrays))
     writers: list[_Writer] = []
     for column, measure in enumerate(measures):
         # The place of each rank, infinite for none and past the cutoff.
-        place = np.arange(pool.importance.shape[1] + 1, dtype=np.float64)
+        place = np.arange(arrays.importance.shape[1] + 1, dtype=np.float64)
         place[0] = np.inf
         place[place > (measure.cutoff or np.inf)] = np.inf
         found = np.isfinite(place).astype(np.float64)
@@ -242,15 +244,15 @@ def _writers(pool: CandidatePool, measures: Sequence[Measure]) -> list[_Writer]:
             case "R":
                 function, given = loops.write_share_found, (found, starts, judged.n_relevant)
             case "P":
-                places = np.full(len(pool), float(measure.cutoff or 1))
+                places = np.full(len(arrays), float(measure.cutoff or 1))
                 function, given = loops.write_share_found, (found, starts, places)
             case "Success":
-                function, given = loops.write_enough_found, (found, starts, np.ones(len(pool)))
+                function, given = loops.write_enough_found, (found, starts, np.ones(len(arrays)))
             case "AllRel":
                 function, given = loops.write_enough_found, (found, starts, judged.n_relevant)
             case _:
                 first = len(judgements.gains)
-                mark_starts = first + _starts(marks.query_index, len(pool))
+                mark_starts = first + _starts(marks.query_index, len(arrays))
                 function, given = loops.write_fresh, (place, mark_starts, first, marks.newest)
         writers.append(functools.partial(_compiled(function), column, *given))
     return writers

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nousmem as nm
-from nousmem.candidates import Candidates, score_candidates
+from nousmem.retrieval.candidates import Candidates, score_candidates
+from nousmem.retrieval.hits import Hits
 from nousmem.scoring import (
     RELEVANCE_PARAMETERS,
     UPDATE_PARAMETERS,
@@ -206,7 +207,7 @@ def cities() -> list[nm.Entry]:
 def found(entries: list[nm.Entry], scoring: nm.Scoring, **options) -> nm.Hits:
     scores = {"old": 0.9, "new": 0.8, "other": 0.75}
     candidates = Candidates.union({"text": [(entry, scores[entry.id]) for entry in entries]})
-    return nm.hits.Hits(candidates, scoring, query="lives", now=NOW, limit=None, **options)
+    return Hits(candidates, scoring, query="lives", now=NOW, limit=None, **options)
 
 
 def ids(hits) -> list[str]:
@@ -264,7 +265,7 @@ def test_whatever_moves_updates_tells_what_it_pushed_out(
     old, new, other = cities()
     legs = {"text": [(old, 0.9), (other.replace(id="mid"), 0.85), (new, 0.8)]}
     scoring = ON.replace(update_penalty=0).replace(**moved_by)
-    hits = nm.hits.Hits(Candidates.union(legs), scoring, query="lives", now=NOW, limit=2)
+    hits = Hits(Candidates.union(legs), scoring, query="lives", now=NOW, limit=2)
     assert pushed_out not in ids(hits)
     assert ids(hits.suppressed) == [pushed_out]
 

@@ -13,7 +13,8 @@ from typing import Any, Final, Literal, cast, get_args
 import numpy as np
 
 from nousmem.errors import InvalidParameter, MissingDependency, UnknownName
-from nousmem.evaluation.grids import (
+from nousmem.evaluation.measures import Measure, query_means
+from nousmem.evaluation.sweeps.grids import (
     MOST_SETTINGS,
     Dimension,
     GridValues,
@@ -22,13 +23,12 @@ from nousmem.evaluation.grids import (
     varied_names,
     warn_of_confounding,
 )
-from nousmem.evaluation.measures import Measure, query_means
-from nousmem.evaluation.ranges import Choices
+from nousmem.evaluation.sweeps.ranges import Choices
 from nousmem.scoring import Floats, Scoring
 
-__all__ = ["SearchMethod", "SearchPlan", "plan_search", "search_settings"]
+__all__ = ["SamplerName", "SamplingPlan", "plan_sampling", "sampled_settings"]
 
-SearchMethod = Literal["grid", "random", "sobol", "optuna"]
+SamplerName = Literal["grid", "random", "sobol", "optuna"]
 
 _LARGEST_BATCH: Final = 32
 """Settings that Optuna proposes before it hears how the last ones did."""
@@ -37,10 +37,10 @@ Score = Callable[[Sequence[Scoring]], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class SearchPlan:
+class SamplingPlan:
     """What will be tried, checked."""
 
-    method: SearchMethod
+    method: SamplerName
     parameters: tuple[str, ...]
     """The parameters varied, sorted."""
     start: Scoring
@@ -64,16 +64,16 @@ class SearchPlan:
         return described
 
 
-def plan_search(
+def plan_sampling(
     grid: Mapping[str, GridValues],
     *,
     measures: Sequence[Measure],
     base: Scoring | None = None,
-    search: SearchMethod = "grid",
+    search: SamplerName = "grid",
     trials: int | None = None,
     seed: int = 0,
     objective: str | Measure | None = None,
-) -> SearchPlan:
+) -> SamplingPlan:
     """Check what is asked for, and draw the settings that can be drawn beforehand.
 
     Args:
@@ -90,13 +90,13 @@ def plan_search(
         InvalidParameter: anything else is not valid. All faults are reported together.
         MissingDependency: the method is "optuna", which is not installed.
     """
-    if search not in get_args(SearchMethod):
-        raise UnknownName("search", search, get_args(SearchMethod))
+    if search not in get_args(SamplerName):
+        raise UnknownName("search", search, get_args(SamplerName))
     start = base or Scoring()
     faults = _option_faults(search, trials, seed, objective, measures)
     if search == "grid" and not faults:
         names, settings = grid_settings(grid, base=start)
-        return SearchPlan("grid", tuple(names), start, tuple(settings))
+        return SamplingPlan("grid", tuple(names), start, tuple(settings))
     dimensions = grid_dimensions(grid, start, faults)
     if not grid and search != "grid":
         faults.append(f"search={search!r} needs a grid with something to vary")
@@ -108,7 +108,7 @@ def plan_search(
         least |= one.least()
     start.replace(**least)
     target = Measure.parse(objective or measures[0]) if search == "optuna" else None
-    plan = SearchPlan(
+    plan = SamplingPlan(
         search,
         tuple(varied_names(dimensions)),
         start,
@@ -123,7 +123,7 @@ def plan_search(
         return plan
     settings = _setting_list(plan, _coordinates(plan))
     warn_of_confounding(settings, stacklevel=4)
-    return SearchPlan(
+    return SamplingPlan(
         search,
         plan.parameters,
         start,
@@ -134,8 +134,8 @@ def plan_search(
     )
 
 
-def search_settings(
-    plan: SearchPlan,
+def sampled_settings(
+    plan: SamplingPlan,
     score: Score,
     *,
     measures: Sequence[Measure],
@@ -208,7 +208,7 @@ def _option_faults(
     return faults
 
 
-def _coordinates(plan: SearchPlan) -> Floats:
+def _coordinates(plan: SamplingPlan) -> Floats:
     """Return drawn places, shape (trials, coordinates)."""
     width = sum(one.n_coordinates for one in plan.dimensions)
     if plan.method == "random":
@@ -220,12 +220,12 @@ def _coordinates(plan: SearchPlan) -> Floats:
     return qmc.Sobol(width, scramble=True, rng=plan.seed).random_base2(exponent)[: plan.trials]
 
 
-def _setting_list(plan: SearchPlan, places: Floats) -> list[Scoring]:
+def _setting_list(plan: SamplingPlan, places: Floats) -> list[Scoring]:
     drawn = [_setting(plan, row) for row in places.tolist()]
     return list(dict.fromkeys([plan.start, *drawn]))
 
 
-def _setting(plan: SearchPlan, place: Sequence[float]) -> Scoring:
+def _setting(plan: SamplingPlan, place: Sequence[float]) -> Scoring:
     changes: dict[str, Any] = {}
     at = 0
     for one in plan.dimensions:
@@ -234,7 +234,7 @@ def _setting(plan: SearchPlan, place: Sequence[float]) -> Scoring:
     return plan.start.replace(**changes)
 
 
-def _suggested(plan: SearchPlan, trial: Any) -> list[float]:
+def _suggested(plan: SamplingPlan, trial: Any) -> list[float]:
     """Return the place that a trial of Optuna suggests."""
     place: list[float] = []
     for one in plan.dimensions:

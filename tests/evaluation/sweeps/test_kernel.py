@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 import nousmem
 import nousmem as nm
 from nousmem.corpora import Query
-from nousmem.evaluation import kernel, loops
 from nousmem.evaluation.measures import Judgements, parse_measures
-from nousmem.evaluation.pools import CandidatePool
-from nousmem.evaluation.successors import Successors
-from nousmem.evaluation.sweeps import pool_scores, score_settings, watched_ranks
+from nousmem.evaluation.sweeps import kernel, loops
+from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
+from nousmem.evaluation.sweeps.successors import Successors
+from nousmem.evaluation.sweeps.sweeping import composite_scores, score_settings, watched_ranks
 from nousmem.evaluation.updates import UpdateMarks
 
 pytest.importorskip("numba")
@@ -71,8 +71,8 @@ class Given(Successors):
         self._lock = threading.Lock()
 
 
-def made_up(seed: int) -> CandidatePool:
-    """A pool with many equal scores, lists of any length, and judged entries that are not in it."""
+def made_up(seed: int) -> CandidateArrays:
+    """Arrays with many equal scores, lists of any length, and judged entries not in them."""
     rng = np.random.default_rng(seed)
     n, c = int(rng.integers(1, 6)), int(rng.integers(0, 14))
     present = np.arange(c) < rng.integers(0, c + 1, (n, 1))
@@ -102,7 +102,7 @@ def made_up(seed: int) -> CandidatePool:
     watched = [*judged, *zip(marks.query_index.tolist(), marks.doc_ids, strict=True)]
     moments = int(NOW.timestamp()) - 3600 * 24 * rng.integers(0, 2, (2, n, c))
     cosines = np.where(rng.random((n, c, c)) < 0.5, np.nan, rng.integers(-1, 3, (n, c, c)) / 2)
-    return CandidatePool(
+    return CandidateArrays(
         queries=tuple(queries),
         judgements=judgements,
         doc_ids=doc_ids,
@@ -123,31 +123,31 @@ def made_up(seed: int) -> CandidatePool:
     )
 
 
-def sorted_ranks(pool: CandidatePool, scores: np.ndarray) -> list[int]:
+def sorted_ranks(arrays: CandidateArrays, scores: np.ndarray) -> list[int]:
     """Each query's candidates sorted by score and id, and looked up: the rule written out."""
     rankings = [
         sorted(
             ((s, d) for s, d in zip(row, ids, strict=False) if s > -math.inf),
             reverse=True,
         )
-        for row, ids in zip(scores.tolist(), pool.doc_ids, strict=True)
+        for row, ids in zip(scores.tolist(), arrays.doc_ids, strict=True)
     ]
-    doc_ids = (*pool.judgements.doc_ids, *pool.marks.doc_ids)
+    doc_ids = (*arrays.judgements.doc_ids, *arrays.marks.doc_ids)
     return [
         next((rank for rank, (_, one) in enumerate(rankings[q], 1) if one == doc_id), 0)
-        for q, doc_id in zip(pool.watched_query, doc_ids, strict=True)
+        for q, doc_id in zip(arrays.watched_query, doc_ids, strict=True)
     ]
 
 
-def compiled_ranks(pool: CandidatePool, scorings: list[nm.Scoring]) -> np.ndarray:
-    found = np.full((len(scorings), len(pool.watched_query)), -1, dtype=np.int32)
+def compiled_ranks(arrays: CandidateArrays, scorings: list[nm.Scoring]) -> np.ndarray:
+    found = np.full((len(scorings), len(arrays.watched_query)), -1, dtype=np.int32)
 
     def keep(ranks: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
         found[rows] = ranks
 
-    watched = kernel._Watched.of(pool)
+    watched = kernel._Watched.of(arrays)
     with ThreadPoolExecutor(1) as executor:
-        for chunk in kernel._chunks(pool, scorings, executor):
+        for chunk in kernel._chunks(arrays, scorings, executor):
             kernel._measure_block(watched, [keep], np.zeros(0), chunk, slice(None))
     return found
 
@@ -155,34 +155,34 @@ def compiled_ranks(pool: CandidatePool, scorings: list[nm.Scoring]) -> np.ndarra
 @settings(max_examples=60)
 @given(st.integers(0, 10**6), SCORINGS)
 def test_ranks_are_those_of_numpy_and_of_sorting(seed: int, scorings: list[nm.Scoring]) -> None:
-    pool = made_up(seed)
-    compiled = compiled_ranks(pool, scorings)
-    for at, scores in enumerate(pool_scores(pool, scorings)):
-        expected = sorted_ranks(pool, scores)
-        assert watched_ranks(pool, scores).tolist() == expected
+    arrays = made_up(seed)
+    compiled = compiled_ranks(arrays, scorings)
+    for at, scores in enumerate(composite_scores(arrays, scorings)):
+        expected = sorted_ranks(arrays, scores)
+        assert watched_ranks(arrays, scores).tolist() == expected
         assert compiled[at].tolist() == expected
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 10**6), SCORINGS)
 def test_both_engines_give_the_same_bytes(seed: int, scorings: list[nm.Scoring]) -> None:
-    pool = made_up(seed)
-    measures = MEASURES + FRESH if pool.marks.n_queries else MEASURES
-    by_numpy = score_settings(pool, scorings, measures, engine="numpy")
-    by_numba = score_settings(pool, scorings, measures, engine="numba")
-    assert by_numpy.shape == (len(scorings), len(measures), len(pool))
+    arrays = made_up(seed)
+    measures = MEASURES + FRESH if arrays.marks.n_queries else MEASURES
+    by_numpy = score_settings(arrays, scorings, measures, engine="numpy")
+    by_numba = score_settings(arrays, scorings, measures, engine="numba")
+    assert by_numpy.shape == (len(scorings), len(measures), len(arrays))
     assert by_numpy.tobytes() == by_numba.tobytes()
 
 
 def test_made_up_pools_have_what_is_to_be_tested() -> None:
     pools = [made_up(seed) for seed in range(100)]
-    assert any(pool.present.shape[1] == 0 for pool in pools)
-    assert any((~pool.present).any() for pool in pools)
-    assert any((pool.watched_column < 0).any() for pool in pools)
-    assert any(0 < pool.marks.n_queries < len(pool) for pool in pools)
+    assert any(arrays.present.shape[1] == 0 for arrays in pools)
+    assert any((~arrays.present).any() for arrays in pools)
+    assert any((arrays.watched_column < 0).any() for arrays in pools)
+    assert any(0 < arrays.marks.n_queries < len(arrays) for arrays in pools)
     tied = 0
-    for pool in pools:
-        scores = next(pool_scores(pool, [nm.Scoring()]))
+    for arrays in pools:
+        scores = next(composite_scores(arrays, [nm.Scoring()]))
         tied += any(
             len(set(row[row > -math.inf].tolist())) < (row > -math.inf).sum() for row in scores
         )
@@ -199,36 +199,36 @@ MANY = [
 
 
 def test_the_result_does_not_depend_on_threads_blocks_or_room(monkeypatch) -> None:
-    pool = made_up(11)
-    expected = score_settings(pool, MANY, MEASURES, engine="numpy").tobytes()
+    arrays = made_up(11)
+    expected = score_settings(arrays, MANY, MEASURES, engine="numpy").tobytes()
     for threads in (1, 2, 5):
-        assert kernel.kernel_values(pool, MANY, MEASURES, threads=threads).tobytes() == expected
+        assert kernel.kernel_values(arrays, MANY, MEASURES, threads=threads).tobytes() == expected
     monkeypatch.setattr(kernel, "_BLOCK", 7)
-    assert kernel.kernel_values(pool, MANY, MEASURES).tobytes() == expected
+    assert kernel.kernel_values(arrays, MANY, MEASURES).tobytes() == expected
     monkeypatch.setattr(kernel, "_TABLE_BYTES", 0)
     with ThreadPoolExecutor(1) as executor:
-        chunks = list(kernel._chunks(pool, MANY, executor))
+        chunks = list(kernel._chunks(arrays, MANY, executor))
     assert len(chunks) > 4
     assert all(len(table) == 1 for chunk in chunks for table in chunk.tables)
-    assert kernel.kernel_values(pool, MANY, MEASURES).tobytes() == expected
+    assert kernel.kernel_values(arrays, MANY, MEASURES).tobytes() == expected
 
 
 def test_what_settings_share_is_worked_out_once(monkeypatch) -> None:
-    pool = made_up(11)
+    arrays = made_up(11)
     made: list[str] = []
     for name in ("relevance_under", "decay_under", "recency_under"):
-        real = getattr(CandidatePool, name)
+        real = getattr(CandidateArrays, name)
 
         def counted(self, scoring, real=real, name=name):
             made.append(name)
             return real(self, scoring)
 
-        monkeypatch.setattr(CandidatePool, name, counted)
-    kernel.kernel_values(pool, MANY, MEASURES)
+        monkeypatch.setattr(CandidateArrays, name, counted)
+    kernel.kernel_values(arrays, MANY, MEASURES)
     assert made.count("decay_under") == 4
     assert made.count("relevance_under") == 3
     made.clear()
-    list(pool_scores(pool, MANY))
+    list(composite_scores(arrays, MANY))
     assert made.count("decay_under") == 4
     assert made.count("recency_under") == 1
 
@@ -246,10 +246,10 @@ def test_no_settings_is_no_values() -> None:
 
 
 def test_two_sweeps_at_a_time_do_not_disturb_each_other() -> None:
-    pool = made_up(11)
-    expected = score_settings(pool, MANY, MEASURES, engine="numpy").tobytes()
+    arrays = made_up(11)
+    expected = score_settings(arrays, MANY, MEASURES, engine="numpy").tobytes()
     with ThreadPoolExecutor(4) as executor:
-        found = executor.map(lambda _: kernel.kernel_values(pool, MANY, MEASURES), range(12))
+        found = executor.map(lambda _: kernel.kernel_values(arrays, MANY, MEASURES), range(12))
         assert {values.tobytes() for values in found} == {expected}
 
 
@@ -257,7 +257,7 @@ def test_an_error_in_a_worker_comes_out(monkeypatch) -> None:
     def fail(self, scoring):
         raise nm.InvalidParameter("made to fail")
 
-    monkeypatch.setattr(CandidatePool, "decay_under", fail)
+    monkeypatch.setattr(CandidateArrays, "decay_under", fail)
     with pytest.raises(nm.InvalidParameter, match="made to fail"):
         kernel.kernel_values(made_up(3), MANY, MEASURES)
 
@@ -273,7 +273,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 import nousmem
-from nousmem.evaluation import kernel, loops
+from nousmem.evaluation.sweeps import kernel, loops
 assert Path(nousmem.__file__).is_relative_to(sys.argv[1]), nousmem.__file__
 values = np.zeros((1, 1, 1))
 ranks = np.ones((1, 1), dtype=np.int32)
@@ -297,7 +297,7 @@ def test_machine_code_is_cached_where_it_can_be(tmp_path: Path, place: str) -> N
         copied.parent.mkdir(parents=True, exist_ok=True)
         copied.write_bytes(path.read_bytes())
     # A file stands where the folder would be: that holds for every user, root too.
-    blocked = package / "evaluation" / "__pycache__"
+    blocked = package / "evaluation" / "sweeps" / "__pycache__"
     if place != "beside":
         blocked.write_text("")
     home = tmp_path / "home"

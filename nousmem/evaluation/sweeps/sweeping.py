@@ -20,14 +20,23 @@ from nousmem.corpora import Corpus
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter, MissingDependency, UnknownName
-from nousmem.evaluation.cautions import warn_of_burying, warn_of_idle
-from nousmem.evaluation.grids import GridValues, kept_grid
 from nousmem.evaluation.measured import measured_queries
 from nousmem.evaluation.measures import Measure, WatchedRanks, check_marked, parse_measures
-from nousmem.evaluation.pools import CandidatePool, check_corpus, retrieve_pool
 from nousmem.evaluation.progress import progress_bar
-from nousmem.evaluation.results import SweepResult
-from nousmem.evaluation.searches import SearchMethod, SearchPlan, plan_search, search_settings
+from nousmem.evaluation.sweeps.candidate_arrays import (
+    CandidateArrays,
+    check_corpus,
+    find_candidates,
+)
+from nousmem.evaluation.sweeps.cautions import warn_of_burying, warn_of_idle
+from nousmem.evaluation.sweeps.grids import GridValues, kept_grid
+from nousmem.evaluation.sweeps.results import SweepResult
+from nousmem.evaluation.sweeps.samplers import (
+    SamplerName,
+    SamplingPlan,
+    plan_sampling,
+    sampled_settings,
+)
 from nousmem.evaluation.updates import UpdateMarks
 from nousmem.scoring import (
     DECAY_PARAMETERS,
@@ -42,7 +51,7 @@ from nousmem.stores import Store
 __all__ = [
     "Engine",
     "check_size",
-    "pool_scores",
+    "composite_scores",
     "score_settings",
     "sweep",
     "sweep_again",
@@ -57,7 +66,7 @@ _WORTH_COMPILING: Final = 200_000_000
 """Candidates scored, over all settings, from which "auto" takes numba: NumPy needs about 2 s."""
 
 _CACHED_TABLES: Final = 16
-"""Tables of each kind that `pool_scores` keeps, 8 bytes a candidate each."""
+"""Tables of each kind that `composite_scores` keeps, 8 bytes a candidate each."""
 
 
 def sweep(
@@ -69,9 +78,9 @@ def sweep(
     measures: Sequence[str | Measure] = DEFAULT_MEASURES,
     scoring: Scoring | None = None,
     legs: Sequence[str] | None = None,
-    pool: int | None = None,
+    depth: int | None = None,
     as_of: bool = True,
-    search: SearchMethod = "grid",
+    search: SamplerName = "grid",
     trials: int | None = None,
     seed: int = 0,
     objective: str | Measure | None = None,
@@ -93,7 +102,7 @@ def sweep(
         measures: As they are spelled, such as "nDCG@10".
         scoring: Gives the parameters that are not varied; None is the defaults.
         legs: Which legs to read; None is all that store and embedder allow.
-        pool: Entries read from each leg; None is 30.
+        depth: Entries read from each leg; None is 30.
         as_of: Whether entries later than a query's `as_of` are invisible to it. The result says
             when this is off.
         search: "grid" tries every combination. The others draw from the grid's lists and ranges:
@@ -110,7 +119,7 @@ def sweep(
         InvalidParameter: the grid, the search's options or the measures are not valid, there are
             more settings than a million or than fit into memory, or Fresh is asked for and no
             query is marked; checked before any work. Or no query has a
-            relevant entry, the legs or `pool` are not valid, or the store does not suit (see
+            relevant entry, the legs or `depth` are not valid, or the store does not suit (see
             `load_partition`).
         UnknownName: a measure, a store, an embedder, a leg, a search or an engine that there is
             none of.
@@ -123,7 +132,7 @@ def sweep(
     """
     parsed = parse_measures(measures)
     grid = kept_grid(grid)
-    plan = plan_search(
+    plan = plan_sampling(
         grid,
         base=scoring,
         measures=parsed,
@@ -140,12 +149,12 @@ def sweep(
     check_size(n_settings, n_measures=len(parsed), n_queries=len(corpus.queries))
     opened = open_embedder(embedder)
     started = time.perf_counter()
-    candidates = retrieve_pool(
+    candidates = find_candidates(
         corpus,
         store=store,
         embedder=opened,
         legs=legs,
-        pool=pool,
+        depth=depth,
         as_of=as_of,
         progress=progress,
     )
@@ -153,7 +162,7 @@ def sweep(
         "store": store if isinstance(store, str) else type(store).__name__,
         "embedder": None if opened is None else opened.fingerprint,
         "legs": None if legs is None else list(legs),
-        "pool": pool,
+        "depth": depth,
         "as_of": as_of,
     }
     seconds = time.perf_counter() - started
@@ -176,7 +185,7 @@ def sweep_again(
     grid: Mapping[str, GridValues],
     measures: Sequence[str | Measure] | None = None,
     scoring: Scoring | None = None,
-    search: SearchMethod = "grid",
+    search: SamplerName = "grid",
     trials: int | None = None,
     seed: int = 0,
     objective: str | Measure | None = None,
@@ -202,7 +211,7 @@ def sweep_again(
     """
     parsed = list(swept.measures) if measures is None else parse_measures(measures)
     grid = kept_grid(grid)
-    plan = plan_search(
+    plan = plan_sampling(
         grid,
         base=scoring,
         measures=parsed,
@@ -227,8 +236,8 @@ def sweep_again(
 
 def _swept(
     corpus: Corpus,
-    candidates: CandidatePool,
-    plan: SearchPlan,
+    candidates: CandidateArrays,
+    plan: SamplingPlan,
     measures: Sequence[Measure],
     *,
     grid: Mapping[str, GridValues],
@@ -259,20 +268,20 @@ def _swept(
 
 
 def _measured(
-    pool: CandidatePool,
-    plan: SearchPlan,
+    arrays: CandidateArrays,
+    plan: SamplingPlan,
     measures: Sequence[Measure],
     *,
     engine: Engine,
     progress: bool,
 ) -> tuple[Sequence[Scoring], Floats]:
     if plan.method != "optuna":
-        values = score_settings(pool, plan.settings, measures, engine=engine, progress=progress)
+        values = score_settings(arrays, plan.settings, measures, engine=engine, progress=progress)
         return plan.settings, values
     with progress_bar(plan.trials, "trials", show=progress) as advance:
-        return search_settings(
+        return sampled_settings(
             plan,
-            lambda batch: score_settings(pool, batch, measures, engine=engine),
+            lambda batch: score_settings(arrays, batch, measures, engine=engine),
             measures=measures,
             advance=advance,
         )
@@ -297,7 +306,7 @@ def check_size(n_settings: int, *, n_measures: int, n_queries: int) -> None:
 
 
 def score_settings(
-    pool: CandidatePool,
+    arrays: CandidateArrays,
     settings: Sequence[Scoring],
     measures: Sequence[Measure],
     *,
@@ -307,56 +316,56 @@ def score_settings(
     """Return every measure of every query under every setting.
 
     Args:
-        pool: The candidates.
+        arrays: The candidates.
         settings: What is tried.
         measures: What is measured.
         engine: "numpy"; "numba", compiled, many times as fast, and slow to start (a second, and
-            several where nothing is cached yet: see `nousmem.evaluation.kernel`); "auto" takes
-            numba when it is installed and there is enough to do. The results are the same.
+            several where nothing is cached yet: see `nousmem.evaluation.sweeps.kernel`); "auto"
+            takes numba when it is installed and there is enough to do. The results are the same.
         progress: Show a progress bar.
 
     Returns:
         Shape (settings, measures, queries); NaN where a measure does not exist for a query.
 
     Raises:
-        InvalidParameter: Fresh is asked for and no query of the pool is marked, or there is not
+        InvalidParameter: Fresh is asked for and no query of the arrays is marked, or there is not
             memory for the results.
         UnknownName: there is no such engine.
         MissingDependency: the engine is "numba", which is not installed.
     """
     _check_engine(engine)
     if any(measure.name == "Fresh" for measure in measures):
-        check_marked(pool.marks)
-    check_size(len(settings), n_measures=len(measures), n_queries=len(pool))
-    work = len(settings) * pool.present.size
+        check_marked(arrays.marks)
+    check_size(len(settings), n_measures=len(measures), n_queries=len(arrays))
+    work = len(settings) * arrays.present.size
     with progress_bar(len(settings), "settings", show=progress) as advance:
         if engine == "numba" or (engine == "auto" and work > _WORTH_COMPILING and _has_numba()):
-            from nousmem.evaluation.kernel import kernel_values
+            from nousmem.evaluation.sweeps.kernel import kernel_values
 
-            return kernel_values(pool, settings, measures, advance=advance)
-        ranks_to_values = WatchedRanks(pool.judgements, measures, pool.marks)
-        values = np.empty((len(settings), len(measures), len(pool)))
-        for at, scores in enumerate(pool_scores(pool, settings)):
-            values[at] = ranks_to_values.values(watched_ranks(pool, scores))
+            return kernel_values(arrays, settings, measures, advance=advance)
+        ranks_to_values = WatchedRanks(arrays.judgements, measures, arrays.marks)
+        values = np.empty((len(settings), len(measures), len(arrays)))
+        for at, scores in enumerate(composite_scores(arrays, settings)):
+            values[at] = ranks_to_values.values(watched_ranks(arrays, scores))
             advance(1)
         return values
 
 
-def pool_scores(pool: CandidatePool, settings: Iterable[Scoring]) -> Iterator[Floats]:
+def composite_scores(arrays: CandidateArrays, settings: Iterable[Scoring]) -> Iterator[Floats]:
     """Yield the composite scores under each setting, shape (queries, candidates).
 
     Where there is no candidate, or one below the setting's `min_score`, the score is -inf. What
     settings share (relevance, decay, recency) is computed once, as long as it is not too much to
     keep.
     """
-    relevance = _remembered(pool.relevance_under, RELEVANCE_PARAMETERS)
-    decay = _remembered(pool.decay_under, DECAY_PARAMETERS)
-    recency = _remembered(pool.recency_under, RECENCY_PARAMETERS)
+    relevance = _remembered(arrays.relevance_under, RELEVANCE_PARAMETERS)
+    decay = _remembered(arrays.decay_under, DECAY_PARAMETERS)
+    recency = _remembered(arrays.recency_under, RECENCY_PARAMETERS)
     for scoring in settings:
         w_relevance, w_importance, w_recency = scoring.weights()
         scores = composite(
             relevance(scoring) * decay(scoring),
-            pool.importance,
+            arrays.importance,
             recency(scoring),
             w_relevance=w_relevance,
             w_importance=w_importance,
@@ -365,20 +374,20 @@ def pool_scores(pool: CandidatePool, settings: Iterable[Scoring]) -> Iterator[Fl
         yield np.where(scores >= scoring.min_score, scores, -np.inf)
 
 
-def watched_ranks(pool: CandidatePool, scores: Floats) -> NDArray[np.int64]:
+def watched_ranks(arrays: CandidateArrays, scores: Floats) -> NDArray[np.int64]:
     """Return the rank from 1 of every watched entry, 0 where it is not a candidate.
 
     A rank is one more than the number of candidates that score higher, or equal with a greater
     doc_id; nothing is sorted.
 
     Args:
-        pool: The candidates.
+        arrays: The candidates.
         scores: Shape (queries, candidates), -inf where there is no candidate.
 
     Returns:
         Shape (w,): the judged entries, then the marked ones.
     """
-    rows, columns = pool.watched_query, pool.watched_column
+    rows, columns = arrays.watched_query, arrays.watched_column
     if not scores.shape[1]:
         return np.zeros(len(rows), dtype=np.int64)
     own = scores[rows, columns][:, np.newaxis]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nousmem as nm
-from nousmem.candidates import Candidates, score_candidates
+from nousmem.retrieval.candidates import Candidates, score_candidates
 from nousmem.scoring import (
     CHOICES,
     Scoring,

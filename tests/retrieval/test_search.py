@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nousmem as nm
-from nousmem.candidates import Candidates
 from nousmem.entry import ENTRY_FIELDS, restore_entry
-from nousmem.hits import Hits
-from nousmem.search import DegradedSearchWarning
+from nousmem.retrieval.candidates import Candidates
+from nousmem.retrieval.hits import Hits
+from nousmem.retrieval.search import DegradedSearchWarning
 from nousmem.stores.memory import MemoryStore
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent.parent / "golden"
 NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
 ETS = json.loads((GOLDEN / "search_ets.json").read_text())
 HYBRID = json.loads((GOLDEN / "search_hybrid.json").read_text())
@@ -66,7 +66,7 @@ def scoring_of(opts: dict) -> nm.Scoring:
 def call(search: nm.Search, query: str, opts: dict) -> Hits:
     limit = opts.get("limit", 10)
     scope = opts.get("scope", {})
-    search = search.replace(scoring=scoring_of(opts), pool=max(1, 3 * limit))
+    search = search.replace(scoring=scoring_of(opts), depth=max(1, 3 * limit))
     return search(
         query,
         scope=nm.GLOBAL if scope == "global" else scope,
@@ -384,9 +384,9 @@ def test_bad_options_are_refused(
 def test_bad_searches_are_refused(store: MemoryStore) -> None:
     with pytest.raises(nm.UnknownName, match="vector"):
         nm.Search(store, legs=["vectr"])
-    for pool in (0, 2.5, True, "30"):
-        with pytest.raises(nm.InvalidParameter, match="pool must be a whole number"):
-            nm.Search(store, pool=pool)
+    for depth in (0, 2.5, True, "30"):
+        with pytest.raises(nm.InvalidParameter, match="depth must be a whole number"):
+            nm.Search(store, depth=depth)
     with pytest.raises(nm.UnknownName, match="degrade, raise"):
         nm.Search(store, on_embedder_error="ignore")
     with pytest.raises(nm.InvalidParameter, match="query must be text"):
@@ -407,8 +407,8 @@ def test_a_store_and_an_embedder_may_be_given_by_name(tmp_path: Path) -> None:
     search = nm.Search(f"sqlite:{file}", "hashing")
     assert search.embedder.fingerprint == embedder.fingerprint
     assert [hit.entry.id for hit in search("bees")] == ["a"]
-    deeper = search.replace(pool=50)
-    assert (deeper.store, deeper.embedder, deeper.pool) == (search.store, search.embedder, 50)
+    deeper = search.replace(depth=50)
+    assert (deeper.store, deeper.embedder, deeper.depth) == (search.store, search.embedder, 50)
     assert nm.Search(f"sqlite:{file}", "none").embedder is None
 
 
@@ -437,7 +437,7 @@ def test_a_limit_above_the_pool_reads_deeper() -> None:
     store = MemoryStore()
     store.put(nm.Entry("same text", id=f"{at:02d}", created_at=NOW) for at in range(50))
     assert len(nm.Search(store)("same text", limit=45, now=NOW)) == 45
-    assert len(nm.Search(store, pool=20)("same text", limit=45, now=NOW)) == 20
+    assert len(nm.Search(store, depth=20)("same text", limit=45, now=NOW)) == 20
 
 
 def test_a_vector_that_is_given_is_taken_for_the_embedders() -> None:

@@ -12,23 +12,23 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from nousmem.candidates import LEGS, Candidates, retrieve
 from nousmem.checks import check_whole
 from nousmem.embeddings import open_embedder
 from nousmem.embeddings.base import Embedder
 from nousmem.embeddings.checks import check_vectors
 from nousmem.entry import MemoryType, Vector, parse_instant, parse_type, parse_vector
 from nousmem.errors import EmbedderError, InvalidParameter, UnknownName
-from nousmem.hits import Hits
+from nousmem.retrieval.candidates import LEGS, Candidates, retrieve
+from nousmem.retrieval.hits import Hits
 from nousmem.scope import GLOBAL, ScopeLike
 from nousmem.scoring import Scoring
 from nousmem.stores import open_store
 from nousmem.stores.base import Store, searches_vectors
 from nousmem.stores.filters import check_limit, check_min_score, check_query
 
-__all__ = ["MIN_POOL", "DegradedSearchWarning", "Search"]
+__all__ = ["MIN_DEPTH", "DegradedSearchWarning", "Search"]
 
-MIN_POOL = 30
+MIN_DEPTH = 30
 _ON_ERROR = ("degrade", "raise")
 _DEFAULT = Scoring()
 
@@ -50,7 +50,7 @@ class Search:
         scoring: The parameters of the ranking.
         legs: Which legs to read, of "text" and "vector"; None is all that store and embedder
             allow.
-        pool: Entries read from each leg; None is max(30, limit). It bounds what can win, so it
+        depth: Entries read from each leg; None is max(30, limit). It bounds what can win, so it
             changes results (the original reads 3 · limit).
         on_embedder_error: "degrade" goes on with the text leg, warns, and says so in
             `hits.degraded`; "raise" lets the error through.
@@ -58,7 +58,7 @@ class Search:
     Raises:
         UnknownName: a leg is not one of the two; no store or embedder has the name given.
         InvalidParameter: a store, an embedder or a Scoring is something else; `legs` is empty;
-            the vector leg is asked for and the store cannot search vectors; `pool` is not a whole
+            the vector leg is asked for and the store cannot search vectors; `depth` is not a whole
             number above 0.
         StoreError: the store that a URL names cannot be opened.
         MissingDependency: a package that this store needs is not installed.
@@ -68,7 +68,7 @@ class Search:
     embedder: Embedder | None
     scoring: Scoring
     legs: Sequence[str] | None
-    pool: int | None
+    depth: int | None
     on_embedder_error: Literal["degrade", "raise"]
 
     # By hand, since a store and an embedder may be given by name, and are not kept so.
@@ -79,14 +79,14 @@ class Search:
         *,
         scoring: Scoring = _DEFAULT,
         legs: Sequence[str] | None = None,
-        pool: int | None = None,
+        depth: int | None = None,
         on_embedder_error: Literal["degrade", "raise"] = "degrade",
     ) -> None:
         put = partial(object.__setattr__, self)
         put("embedder", _opened_embedder(embedder))
         put("scoring", _checked_scoring(scoring))
         put("legs", legs)
-        put("pool", pool)
+        put("depth", depth)
         put("on_embedder_error", on_embedder_error)
         self._check_options()
         # Last, so that no file is made for options that are refused.
@@ -102,8 +102,8 @@ class Search:
         for leg in self.legs or ():
             if leg not in LEGS:
                 raise UnknownName("leg", leg, LEGS)
-        if self.pool is not None:
-            check_whole("pool", self.pool, least=1)
+        if self.depth is not None:
+            check_whole("depth", self.depth, least=1)
         if self.on_embedder_error not in _ON_ERROR:
             raise UnknownName("on_embedder_error", self.on_embedder_error, _ON_ERROR)
 
@@ -170,9 +170,9 @@ class Search:
             degraded=degraded,
         )
 
-    def pool_for(self, limit: int | None) -> int:
+    def depth_for(self, limit: int | None) -> int:
         """Return how many entries are read from each leg to rank `limit` of them."""
-        return self.pool if self.pool is not None else max(MIN_POOL, limit or 0)
+        return self.depth if self.depth is not None else max(MIN_DEPTH, limit or 0)
 
     def active_legs(self, *, vector_given: bool = False) -> list[str]:
         """Return the legs a query is read from, in the order of LEGS.
@@ -199,13 +199,13 @@ class Search:
             self.store.list(**filters, limit=0)
             return Candidates.union({}), None
         legs = self.active_legs(vector_given=vector is not None)
-        pool = self.pool_for(limit)
+        depth = self.depth_for(limit)
         if "vector" not in legs or vector is not None or self.embedder is None:
             made_by = None
             if self.embedder is not None and vector is not None:
                 made_by = self.embedder.fingerprint
             found = retrieve(
-                self.store, text, vector=vector, embedder=made_by, legs=legs, pool=pool, **filters
+                self.store, text, vector=vector, embedder=made_by, legs=legs, depth=depth, **filters
             )
             return found, None
         # The embedder works while the text leg is read, as the specification has it.
@@ -213,11 +213,11 @@ class Search:
             embedding = worker.submit(self.embedder.embed_queries, [text])
             words: dict[str, Any] = {}
             if "text" in legs:
-                words["text"] = self.store.search_text(text, limit=pool, **filters)
+                words["text"] = self.store.search_text(text, limit=depth, **filters)
             query_vector, degraded = self._await_vector(embedding, self.embedder)
         if query_vector is not None and searches_vectors(self.store):
             words["vector"] = self.store.search_vector(
-                query_vector, limit=pool, embedder=self.embedder.fingerprint, **filters
+                query_vector, limit=depth, embedder=self.embedder.fingerprint, **filters
             )
         return Candidates.union(words), degraded
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.evaluation.grids import grid_settings
-from nousmem.evaluation.ranges import Range, Simplex
-from nousmem.evaluation.sweeps import score_settings
+from nousmem.evaluation.sweeps.grids import grid_settings
+from nousmem.evaluation.sweeps.ranges import Range, Simplex
+from nousmem.evaluation.sweeps.sweeping import score_settings
 
 SPACE = {
     "half_life_days": Range(1, 3650, log=True, also=[math.inf]),

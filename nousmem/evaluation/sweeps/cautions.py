@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nousmem.candidates import LEGS
 from nousmem.evaluation.measures import query_means
+from nousmem.retrieval.candidates import LEGS
 from nousmem.scoring import Floats, Scoring, half_life_days
 
 if TYPE_CHECKING:
-    from nousmem.evaluation.pools import CandidatePool
+    from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
 
 __all__ = [
     "BuryingDecayWarning",
@@ -41,24 +41,24 @@ class SilentLegWarning(UserWarning):
     """A leg that was read returned nothing for any query."""
 
 
-def warn_of_silent_leg(pool: CandidatePool, legs: Sequence[str], *, stacklevel: int) -> None:
+def warn_of_silent_leg(arrays: CandidateArrays, legs: Sequence[str], *, stacklevel: int) -> None:
     """Warn of each leg that found nothing for any of at least ten queries.
 
     Such as a text leg that looks for the whole question as a substring: what is measured is then
     the other leg alone, or nothing.
 
     Args:
-        pool: The candidates.
+        arrays: The candidates.
         legs: Those that were read.
         stacklevel: Of the warning.
     """
-    if len(pool) < _ENOUGH_QUERIES:
+    if len(arrays) < _ENOUGH_QUERIES:
         return
     for at, leg in enumerate(LEGS):
-        if leg in legs and not pool.ranks[at].any():
+        if leg in legs and not arrays.ranks[at].any():
             hint = "; a DuckDB store has ?text=bm25 for questions" if leg == "text" else ""
             warnings.warn(
-                f"the {leg} leg found nothing for any of {len(pool):,} queries{hint}",
+                f"the {leg} leg found nothing for any of {len(arrays):,} queries{hint}",
                 SilentLegWarning,
                 stacklevel=stacklevel,
             )
@@ -112,20 +112,22 @@ def idle_parameters(
     return found
 
 
-def warn_of_burying(pool: CandidatePool, settings: Sequence[Scoring], *, stacklevel: int) -> None:
+def warn_of_burying(
+    arrays: CandidateArrays, settings: Sequence[Scoring], *, stacklevel: int
+) -> None:
     """Warn when every setting leaves the median relevant candidate under 1 % of its relevance.
 
     Its ranking is then by age and importance, whatever the query says.
     """
-    n = len(pool.judgements.doc_ids)
-    columns = pool.watched_column[:n]
+    n = len(arrays.judgements.doc_ids)
+    columns = arrays.watched_column[:n]
     found = columns >= 0
     if not found.any() or not settings:
         return
     gentlest = min(settings, key=lambda setting: setting.decay_lambda)
     if not gentlest.decay_lambda:
         return
-    left = pool.decay_under(gentlest)[pool.watched_query[:n][found], columns[found]]
+    left = arrays.decay_under(gentlest)[arrays.watched_query[:n][found], columns[found]]
     median = float(np.median(left))
     if median < _BURIED:
         warnings.warn(

@@ -28,7 +28,7 @@ from nousmem.scoring import (
 )
 
 GOLDEN: dict[str, Any] = json.loads(
-    (Path(__file__).parent / "golden" / "scoring.json").read_text(encoding="utf-8")
+    (Path(__file__).parent.parent / "golden" / "scoring.json").read_text(encoding="utf-8")
 )
 CLOSE = {"rel": 1e-12, "abs": 1e-12}
 

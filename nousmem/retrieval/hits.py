@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.candidates import LEGS, Candidates, ScoreParts, score_candidates
 from nousmem.entry import Entry
 from nousmem.errors import InvalidParameter
+from nousmem.retrieval.candidates import LEGS, Candidates, ScoreParts, score_candidates
 from nousmem.scoring import Scoring, score_order
 
 if TYPE_CHECKING:

@@ -10,16 +10,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.candidates import LEGS, Candidates, retrieve
 from nousmem.corpora import Corpus, Partition, Query
 from nousmem.embeddings import embed
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.cautions import warn_of_silent_leg
 from nousmem.evaluation.measures import Judgements
 from nousmem.evaluation.progress import progress_bar
-from nousmem.evaluation.successors import Successors
+from nousmem.evaluation.sweeps.cautions import warn_of_silent_leg
+from nousmem.evaluation.sweeps.successors import Successors
 from nousmem.evaluation.updates import UpdateMarks
+from nousmem.retrieval.candidates import LEGS, Candidates, retrieve
+from nousmem.retrieval.search import MIN_DEPTH, Search
 from nousmem.scoring import (
     Floats,
     Scoring,
@@ -30,17 +31,16 @@ from nousmem.scoring import (
     recency,
     relevance_under,
 )
-from nousmem.search import MIN_POOL, Search
 from nousmem.stores import Store, open_store
 
-__all__ = ["CandidatePool", "check_corpus", "close_store", "load_partition", "retrieve_pool"]
+__all__ = ["CandidateArrays", "check_corpus", "close_store", "find_candidates", "load_partition"]
 
 _COMPARED: Final = 1_000_000
 """Pairs of candidates compared at a time, some 20 bytes each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CandidatePool:
+class CandidateArrays:
     """For n queries with a relevant entry, up to c candidates each; shorter lists are padded.
 
     The candidates of a query stand by descending doc_id, which is the tie rule.
@@ -181,16 +181,16 @@ def _partition_url(url: str, name: str) -> str:
     return f"{kind}:{file.with_name(f'{file.stem}.{safe}{file.suffix}')}{mark}{options}"
 
 
-def retrieve_pool(
+def find_candidates(
     corpus: Corpus,
     *,
     store: str | Store = "sqlite",
     embedder: Embedder | None = None,
     legs: Sequence[str] | None = None,
-    pool: int | None = None,
+    depth: int | None = None,
     as_of: bool = True,
     progress: bool = False,
-) -> CandidatePool:
+) -> CandidateArrays:
     """Load a corpus and read the legs of every query that has a relevant entry.
 
     Args:
@@ -198,13 +198,13 @@ def retrieve_pool(
         store: As in `load_partition`.
         embedder: Embeds entries and queries; None reads the text leg alone.
         legs: Which legs to read; None is all that store and embedder allow.
-        pool: Entries read from each leg; None is 30.
+        depth: Entries read from each leg; None is 30.
         as_of: Whether entries later than a query's `as_of` are invisible to it.
         progress: Show a progress bar.
 
     Raises:
         UnknownName: a store or a leg that there is none of.
-        InvalidParameter: no query has a relevant entry; the legs or `pool` are not valid; or as
+        InvalidParameter: no query has a relevant entry; the legs or `depth` are not valid; or as
             in `load_partition`.
         CorpusError: the marks of an updated fact are not lists of entry ids.
         EmbedderError, EmbeddingMismatch, StoreError, MissingDependency: as in `load_partition`.
@@ -222,7 +222,7 @@ def retrieve_pool(
             if not queries:
                 continue
             opened = load_partition(corpus, partition, store=store, embedder=embedder)
-            search = Search(opened, embedder, legs=legs, pool=pool)
+            search = Search(opened, embedder, legs=legs, depth=depth)
             read |= set(search.active_legs())
             for query, vector in zip(queries, _query_vectors(search, queries), strict=True):
                 found[query.query_id] = retrieve(
@@ -231,7 +231,7 @@ def retrieve_pool(
                     vector=vector,
                     embedder=None if embedder is None else embedder.fingerprint,
                     legs=search.active_legs(),
-                    pool=pool or MIN_POOL,
+                    depth=depth or MIN_DEPTH,
                     scope=query.scope,
                     as_of=query.as_of if as_of else None,
                 )
@@ -270,7 +270,7 @@ def _packed(
     candidates: Sequence[Candidates],
     judgements: Judgements,
     excluded: Mapping[str, int],
-) -> CandidatePool:
+) -> CandidateArrays:
     n, c = len(queries), max((len(one) for one in candidates), default=0)
     ranks = np.zeros((len(LEGS), n, c), dtype=np.int64)
     leg_scores, importance = np.full(ranks.shape, np.nan), np.zeros((n, c))
@@ -291,7 +291,7 @@ def _packed(
     watched: Iterable[tuple[int, str]] = zip(
         watched_query.tolist(), (*judgements.doc_ids, *marks.doc_ids), strict=True
     )
-    return CandidatePool(
+    return CandidateArrays(
         queries=tuple(queries),
         judgements=judgements,
         doc_ids=tuple(tuple(entry.id for entry in one.entries) for one in candidates),

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.evaluation import sweeps
 from nousmem.evaluation.measured import default_row, find_default_row
-from nousmem.evaluation.sweeps import pool_scores, watched_ranks
+from nousmem.evaluation.sweeps import sweeping as sweeps
+from nousmem.evaluation.sweeps.sweeping import composite_scores, watched_ranks
 
 MEASURES = ["nDCG@10", "R@5", "RR", "AP"]
 EVERY_MEASURE = [*MEASURES, "nDCG", "RR@3", "AP@5", "P@5", "Success@1", "AllRel@5", "Fresh@3"]
@@ -152,8 +152,10 @@ def test_without_numba_a_large_sweep_is_done_by_numpy(
 
 
 def test_ranks_are_counted_as_sorting_would(corpus: nm.Corpus) -> None:
-    pool = ev.retrieve_pool(corpus, store="memory", embedder=EMBEDDER)
-    flat = np.where(pool.present, np.round(next(pool_scores(pool, [nm.Scoring()])), 1), -np.inf)
+    pool = ev.find_candidates(corpus, store="memory", embedder=EMBEDDER)
+    flat = np.where(
+        pool.present, np.round(next(composite_scores(pool, [nm.Scoring()])), 1), -np.inf
+    )
     ranks = watched_ranks(pool, flat)
     for at, doc_id in enumerate(pool.judgements.doc_ids):
         row = int(pool.judgements.query_index[at])
@@ -285,8 +287,8 @@ def test_a_sweep_is_written_as_an_experiment_is(
 
 
 def test_as_of_can_be_switched_off(corpus: nm.Corpus) -> None:
-    bounded = ev.retrieve_pool(corpus, store="memory")
-    unbounded = ev.retrieve_pool(corpus, store="memory", as_of=False)
+    bounded = ev.find_candidates(corpus, store="memory")
+    unbounded = ev.find_candidates(corpus, store="memory", as_of=False)
     created = {entry.id: entry.created_at for entry in corpus.entries}
     asked = [(at, q.as_of) for at, q in enumerate(bounded.queries) if q.as_of is not None]
     for at, as_of in asked:
@@ -392,7 +394,7 @@ def test_a_sweep_goes_on_from_the_candidates_of_another(
     first = ev.sweep(corpus, embedder="hashing", grid={"w_importance": [0, 0.5]})
     grid = {"decay_lambda": [1e-5, 1e-3], "w_recency": [0]}
     anew = ev.sweep(corpus, embedder="hashing", grid=grid, measures=["AP"])
-    monkeypatch.setattr("nousmem.evaluation.sweeps.retrieve_pool", None)
+    monkeypatch.setattr("nousmem.evaluation.sweeps.sweeping.find_candidates", None)
     again = ev.sweep_again(first, grid=grid, measures=["AP"])
     assert again.settings == anew.settings
     assert again.values.tobytes() == anew.values.tobytes()

@@ -1,0 +1,1 @@
+"""Many settings over the same candidates: grids, samplers, the compiled engine, results."""
