@@ -23,8 +23,7 @@ import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.corpora import Query
 from nousmem.evaluation.measures import Judgements, parse_measures
-from nousmem.evaluation.sweeps.sweeping import composite_scores, score_settings
-from nousmem.evaluation.updates import UpdateMarks
+from nousmem.evaluation.sweeps.values import composite_scores, score_settings
 from nousmem.scoring import score_order
 
 MEASURES = ["nDCG@10", "R@10", "RR"]
@@ -54,7 +53,7 @@ def main() -> None:
 
 def compare(name: str, pool: ev.CandidateArrays) -> None:
     """Time every engine on one pool, and hold their figures against each other."""
-    _, settings = ev.grid_settings(GRID)
+    settings = [one.scoring for one in ev.grid_settings(GRID)[1]]
     measures = parse_measures(MEASURES)
     started = time.perf_counter()
     score_settings(pool, settings[:: len(settings) // 10], measures, engine="numba")
@@ -116,15 +115,17 @@ def random_pool(*, queries: int, candidates: int) -> ev.CandidateArrays:
             0,
         ),
         doc_ids=(ids,) * queries,
+        legs=("text", "vector"),
         ranks=ranks,
         leg_scores=np.where(ranks > 0, rng.random(ranks.shape), np.nan),
         importance=rng.random(shape).round(2),
+        access_count=np.zeros(shape, dtype=np.int64),
         last_accessed=seen,
         created=seen,
         evergreen=rng.random(shape) < 0.1,
         present=np.ones(shape, dtype=bool),
         now=np.full(queries, now),
-        marks=UpdateMarks.none(),
+        marks=ev.UpdateMarks.none(),
         watched_query=judged,
         watched_column=columns,
     )

@@ -22,8 +22,9 @@ from __future__ import annotations
 import itertools
 import os
 import time
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,15 +35,8 @@ import typer
 from numpy.typing import NDArray
 
 import nousmem as nm
-from nousmem.evaluation.measures import WatchedRanks, parse_measures
-from nousmem.evaluation.statistics.folds import fold_of, query_groups
-from nousmem.evaluation.statistics.resampling import paired_interval
-from nousmem.evaluation.sweeps.candidate_arrays import (
-    CandidateArrays,
-    find_candidates,
-    load_partition,
-)
-from nousmem.evaluation.sweeps.sweeping import composite_scores, score_settings, watched_ranks
+from nousmem import evaluation as ev
+from nousmem.embeddings import Embedder
 
 Floats = NDArray[np.float64]
 
@@ -57,37 +51,58 @@ OUT = Path(__file__).parent / "results" / "freshness.csv"
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to score a pool."""
+    """One way to rank."""
 
     label: str
-    scores: Callable[[CandidateArrays], Floats]
-    """Shape (queries, candidates), -inf for no candidate."""
+    changes: Mapping[str, Any]
+    """Parameters that are not those of relevance alone."""
+
+    @property
+    def grid(self) -> dict[str, list[Any]]:
+        """The grid of this setting alone."""
+        return {name: [value] for name, value in self.changes.items()}
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A corpus, its candidates, and what is needed to measure and to fold it."""
+    """A corpus, with what was found for its queries."""
 
-    corpus: nm.Corpus
-    pool: CandidateArrays
-    groups: list[str]
+    swept: ev.SweepResult
 
     @classmethod
-    def load(cls, name: str, embedder: nm.Embedder, **options: Any) -> Bench:
-        """Load a corpus and read both legs 30 deep, one store for each partition."""
-        corpus = nm.load_corpus(name, **options)
-        pool = find_candidates(corpus, store="sqlite", embedder=embedder, as_of=False)
-        return cls(corpus, pool, query_groups(corpus, pool.queries))
+    def load(cls, name: str, embedder: Embedder, *, fresh: bool = True, **options: Any) -> Bench:
+        """Load a corpus and read both legs 30 deep, one store for each partition.
+
+        Args:
+            name: Of the corpus.
+            embedder: Of entries and queries.
+            fresh: Whether some of its questions are about a fact that was updated.
+            options: Of `load_corpus`.
+        """
+        swept = ev.sweep(
+            nm.load_corpus(name, **options),
+            embedder=embedder,
+            grid={},
+            measures=MEASURES if fresh else MEASURES[RECALL:],
+            settings=nm.Settings(scoring=RELEVANCE_ALONE),
+            as_of=False,
+        )
+        return cls(swept)
+
+    @property
+    def groups(self) -> list[str]:
+        """What each question must stay together with in folds and resamples."""
+        return [query.group for query in self.swept.queries]
 
     def measured(self, settings: Sequence[Setting]) -> Floats:
         """Return shape (settings, measures, queries); NaN where a query has no update."""
-        fresh = self.pool.marks.n_queries > 0
-        measures = parse_measures(MEASURES if fresh else MEASURES[RECALL:])
-        ranks_to_values = WatchedRanks(self.pool.judgements, measures, self.pool.marks)
-        values = np.full((len(settings), len(MEASURES), len(self.pool)), np.nan)
-        for at, setting in enumerate(settings):
-            ranks = watched_ranks(self.pool, setting.scores(self.pool))
-            values[at, 0 if fresh else RECALL :] = ranks_to_values.values(ranks)
+        again = ev.sweep_again(self.swept, grid=[one.grid for one in settings])
+        if again.n_tried != len(settings):
+            raise ValueError("two settings of a family are the same")
+        values = np.full((len(settings), len(MEASURES), again.n_queries), np.nan)
+        for measure in again.measures:
+            at = MEASURES.index(str(measure))
+            values[:, at] = again.values_of(measure)[: again.n_tried]
         return values
 
 
@@ -96,10 +111,9 @@ class Bench:
 
 def scored(**changes: Any) -> Setting:
     """Return relevance alone, with these parameters changed."""
-    scoring = RELEVANCE_ALONE.replace(**changes)
     shown = (v if isinstance(v, str) else f"{v:.3g}" for v in changes.values())
     label = ", ".join(map("=".join, zip(changes, shown, strict=True))) or "no decay"
-    return Setting(label, lambda pool: next(composite_scores(pool, [scoring])))
+    return Setting(label, changes)
 
 
 def grid(**values: Iterable[Any]) -> list[Setting]:
@@ -132,40 +146,48 @@ def takeovers(rrf_k: int) -> list[Setting]:
 # --- What was tried beside it -------------------------------------------------------------------
 
 
-def outdating(pool: CandidateArrays, similar: float, ratio: float) -> tuple[Floats, Any, Floats]:
-    """Return relevance (n, c), who outdates whom (n, c, c), and similarity (n, c, c)."""
-    assert pool.successors is not None, "the corpus is embedded"
-    relevance = pool.relevance_under(RELEVANCE_ALONE)
-    similarity = pool.successors.similarity()
-    near = relevance[:, np.newaxis, :] >= ratio * relevance[:, :, np.newaxis]
-    return relevance, (similarity >= similar) & near, similarity
+@dataclass(frozen=True)
+class Rule:
+    """An update rule that penalises what is outdated, whenever it was created."""
+
+    penalty: float
+    similar: float
+    """Cosine from which two entries count as similar."""
+    ratio: float
+    """How relevant the newer one must be, of the older's relevance."""
+
+    def outdates(self, relevance: Floats, similarity: Floats) -> NDArray[np.bool_]:
+        """Return who is outdated by whom, shape (candidates, candidates)."""
+        near = relevance[np.newaxis, :] >= self.ratio * relevance[:, np.newaxis]
+        return (similarity >= self.similar) & near
 
 
-def by_similarity(pool: CandidateArrays, penalty: float, similar: float, ratio: float) -> Floats:
+@dataclass(frozen=True)
+class BySimilarity(Rule):
     """Penalise by the similarity of what outdates the entry."""
-    relevance, outdates, similarity = outdating(pool, similar, ratio)
-    return relevance * (1 - penalty * np.where(outdates, similarity, 0.0).max(axis=2))
+
+    def __call__(self, relevance: Floats, similarity: Floats, _: Floats) -> Floats:
+        """Return what relevance is multiplied by."""
+        outdates = self.outdates(relevance, similarity)
+        return 1 - self.penalty * np.where(outdates, similarity, 0.0).max(axis=1, initial=0.0)
 
 
-def by_count(pool: CandidateArrays, penalty: float, similar: float, ratio: float) -> Floats:
+@dataclass(frozen=True)
+class ByCount(Rule):
     """Penalise once for each candidate that outdates the entry."""
-    relevance, outdates, _ = outdating(pool, similar, ratio)
-    return relevance * (1 - penalty) ** outdates.sum(axis=2)
+
+    def __call__(self, relevance: Floats, similarity: Floats, _: Floats) -> Floats:
+        """Return what relevance is multiplied by."""
+        return (1 - self.penalty) ** self.outdates(relevance, similarity).sum(axis=1)
 
 
-def tried(
-    function: Callable[[CandidateArrays, float, float, float], Floats], amounts: Iterable[float]
-) -> list[Setting]:
+def tried(name: str, rule: type[Rule], amounts: Iterable[float]) -> list[Setting]:
     """Return a setting for each amount, similarity and ratio."""
-
-    def setting(amount: float, similar: float, ratio: float) -> Setting:
-        def scores(pool: CandidateArrays) -> Floats:
-            found = function(pool, amount, similar, ratio)
-            return np.where(np.isnan(found), -np.inf, found)
-
-        return Setting(f"{function.__name__} {amount:.3g}, {similar:g}, {ratio:g}", scores)
-
-    return list(itertools.starmap(setting, itertools.product(amounts, (0.2, 0.3), RATIOS[60][2:])))
+    return [
+        Setting(f"{name} {amount:.3g}, {similar:g}, {ratio:g}", {"update_rule": made})
+        for amount, similar, ratio in itertools.product(amounts, (0.2, 0.3), RATIOS[60][2:])
+        for made in [rule(amount, similar, ratio)]
+    ]
 
 
 def families() -> dict[str, list[Setting]]:
@@ -206,8 +228,10 @@ def families() -> dict[str, list[Setting]]:
             *takeovers(20),
             *takeovers(10),
         ],
-        "tried: penalty by similarity": tried(by_similarity, [0.05, 0.1, 0.15, 0.2, 0.3]),
-        "tried: penalty for each": tried(by_count, [0.01, 0.02, 0.03, 0.05, 0.1]),
+        "tried: penalty by similarity": tried(
+            "by_similarity", BySimilarity, [0.05, 0.1, 0.15, 0.2, 0.3]
+        ),
+        "tried: penalty for each": tried("by_count", ByCount, [0.01, 0.02, 0.03, 0.05, 0.1]),
     }
 
 
@@ -236,7 +260,7 @@ def judge(
     seen = np.zeros_like(base[0]), np.zeros_like(base[1])
     chosen: Counter[int] = Counter()
     for deal in range(DEALS):
-        folds = [fold_of(one.groups, folds=FOLDS, seed=deal) for one in (lme, locomo)]
+        folds = [ev.fold_of(one.groups, folds=FOLDS, seed=deal) for one in (lme, locomo)]
         for fold in range(FOLDS):
             kept = [one != fold for one in folds]
             tuning = [all_[:, :, of] for all_, of in zip(values, kept, strict=True)]
@@ -267,7 +291,7 @@ def interval(
     exists = ~np.isnan(values)
     own = [group for group, there in zip(groups, exists, strict=True) if there]
     against = np.zeros(len(own)) if base is None else base[exists]
-    found = paired_interval(values[exists], against, groups=own)
+    found = ev.paired_interval(values[exists], against, groups=own)
     bounds = {name: found.difference, f"{name}_low": found.low, f"{name}_high": found.high}
     # What summing leaves of nothing is nothing, without a sign.
     return {key: round(value, 12) + 0.0 for key, value in bounds.items()}
@@ -284,11 +308,13 @@ PREFERRED = {
 }
 
 
-def costs(lme: Bench, locomo: Bench, embedder: nm.Embedder) -> dict[str, float]:
+def costs(lme: Bench, locomo: Bench, embedder: Embedder) -> dict[str, float]:
     """Return ratios and rates measured in this run."""
-    (partition,) = lme.corpus.partitions()
-    store = load_partition(lme.corpus, partition, store="sqlite", embedder=embedder)
-    queries = lme.pool.queries[:100]
+    corpus = lme.swept.corpus
+    (partition,) = corpus.partitions()
+    store = ev.load_partition(corpus, partition, store="sqlite", embedder=embedder)
+    measured = {query.query_id for query in lme.swept.queries[:100]}
+    queries = [query for query in corpus.queries if query.query_id in measured]
     vectors = embedder.embed_queries([query.text for query in queries])
     searches = [
         nm.Search(store, embedder, scoring=RELEVANCE_ALONE.replace(**changes))
@@ -303,26 +329,25 @@ def costs(lme: Bench, locomo: Bench, embedder: nm.Embedder) -> dict[str, float]:
                 taken[row, column] = min(taken[row, column], time.perf_counter() - started)
     seconds = taken.mean(axis=0)
     weights = [float(weight) for weight in np.linspace(0, 1, 500)]
-    bases = {
-        "without": [RELEVANCE_ALONE],
-        "one rule for updates": [RELEVANCE_ALONE.replace(**PREFERRED)],
-        "10 rules for updates": [
-            RELEVANCE_ALONE.replace(**PREFERRED | {"update_penalty": at / 100})
-            for at in range(1, 11)
-        ],
+    bases: dict[str, list[dict[str, Any]]] = {
+        "without": [{}],
+        "one rule for updates": [PREFERRED],
+        "10 rules for updates": [PREFERRED | {"update_penalty": at / 100} for at in range(1, 11)],
     }
     found = {
         "milliseconds a search without": 1000 * seconds[0],
         "search among the first 5 / without": seconds[1] / seconds[0],
         "search among all / without": seconds[2] / seconds[0],
     }
-    measures = parse_measures(["R@10", "nDCG@10", "RR"])
-    score_settings(locomo.pool, [RELEVANCE_ALONE], measures, engine="numba")
-    for name, scorings in bases.items():
-        settings = [one.replace(w_importance=w) for one in scorings for w in weights]
-        started = time.perf_counter()
-        score_settings(locomo.pool, settings, measures, engine="numba")
-        found[f"settings a second, {name}"] = len(settings) / (time.perf_counter() - started)
+    options: dict[str, Any] = {"measures": ["R@10", "nDCG@10", "RR"], "engine": "numba"}
+    ev.sweep_again(locomo.swept, grid={}, **options)
+    for name, changes in bases.items():
+        grids = [{**Setting(name, one).grid, "w_importance": weights} for one in changes]
+        with warnings.catch_warnings():
+            # LoCoMo's entries are all of one importance.
+            warnings.simplefilter("ignore", ev.IdleParameterWarning)
+            again = ev.sweep_again(locomo.swept, grid=grids, **options)
+        found[f"settings a second, {name}"] = again.n_tried / again.seconds["score"]
     return found
 
 
@@ -349,14 +374,15 @@ def main(
     data = os.environ.get("NOUSMEM_DATA")
     embedder = nm.open_embedder("minilm")
     lme = Bench.load("longmemeval", embedder, pool=True, path=data)
-    locomo = Bench.load("locomo", embedder, path=data)
+    locomo = Bench.load("locomo", embedder, fresh=False, path=data)
     year = Bench.load("assistant-year", embedder)
     nothing = [scored()]
     base = lme.measured(nothing)[0], locomo.measured(nothing)[0]
+    n_updates = int((~np.isnan(base[0][ABOVE])).sum())
     typer.echo(
-        f"{lme.pool.marks.n_queries} updates of {len(lme.pool)} questions (LongMemEval), "
-        f"{len(locomo.pool)} (LoCoMo); without decay R@10 is {base[0][RECALL].mean():.4f} and "
-        f"{base[1][RECALL].mean():.4f}"
+        f"{n_updates} updates of {lme.swept.n_queries} questions (LongMemEval), "
+        f"{locomo.swept.n_queries} (LoCoMo); without decay R@10 is "
+        f"{base[0][RECALL].mean():.4f} and {base[1][RECALL].mean():.4f}"
     )
     rows: list[dict[str, Any]] = []
     for name, settings in families().items():

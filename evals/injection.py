@@ -7,8 +7,8 @@ documented one, a half-life of a year with little importance, and updates first.
     NOUSMEM_DATA=folder python evals/injection.py
 
 Writes evals/results/injection.csv, one setting a row; and the chosen thresholds, judged on messages
-that they were not chosen on, to the screen. Without LoCoMo the bundled year alone is looked at,
-and nothing is written.
+that they were not chosen on, beside the documented ones, to the screen. Without LoCoMo the bundled
+year alone is looked at, and nothing is written.
 """
 
 from __future__ import annotations
@@ -70,21 +70,22 @@ def studied(corpus: nm.Corpus, embedder: str | None) -> list[pd.DataFrame]:
             corpus,
             embedder=embedder,
             grid=grid,
-            setting=ev.InjectionSetting(scoring=scoring),
+            settings=nm.Settings(scoring=scoring),
             progress=True,
         )
-        best = result.best(quiet=QUIET)
+        chosen = result.best(quiet=QUIET).injection
+        documented = [one.injection for one in result.settings].index(nm.Injection())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ev.FewQueriesWarning)
-            unseen = result.tuned(quiet=QUIET)
+            unseen = result.tuned(quiet=QUIET, baseline=documented)
         typer.echo(
             f"\n{corpus.name}, {embedder or 'text alone'}, {name}: "
-            f"score {best.inject_min_score}, words {best.inject_min_words}, "
-            f"cosine {best.inject_min_cosine}"
+            f"score {chosen.inject_min_score}, words {chosen.inject_min_words}, "
+            f"cosine {chosen.inject_min_cosine}"
         )
         columns = ["measure", "baseline_mean", "mean", "difference", "low", "high"]
         typer.echo(unseen[columns].round(3).to_string(index=False))
-        table = result.frame
+        table = result.frame.head(result.n_tried)
         table.insert(0, "ranking", name)
         table.insert(0, "embedder", embedder or "")
         table.insert(0, "corpus", corpus.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nousmem.corpora import Corpus, Query, corpus_from_frames, list_corpora, load_corpus
-from nousmem.embeddings import embed, open_embedder
+from nousmem.embeddings import Embedder, embed, open_embedder
 from nousmem.entry import Entry, MemoryType
 from nousmem.errors import (
     CorpusError,
@@ -12,6 +12,7 @@ from nousmem.errors import (
     EmbeddingMismatch,
     EntryNotFound,
     ExperimentError,
+    ExtensionError,
     InvalidEntry,
     InvalidParameter,
     InvalidScope,
@@ -22,45 +23,73 @@ from nousmem.errors import (
     StoreError,
     UnknownName,
 )
-from nousmem.retrieval.hits import Hit, Hits
-from nousmem.retrieval.search import DegradedSearchWarning, Search
+from nousmem.retrieval import (
+    Candidates,
+    CrossEncoderLeg,
+    DegradedSearchWarning,
+    Hit,
+    Hits,
+    Injection,
+    LegRequest,
+    OtherEmbedderWarning,
+    Retrieval,
+    Search,
+    Settings,
+    Term,
+    term,
+)
 from nousmem.scope import GLOBAL, Scope
 from nousmem.scoring import Scoring
 from nousmem.stores import Store, VectorStore, open_store
-from nousmem.upkeep.duplicates import DuplicateGroup, find_duplicates, merge_duplicates
-from nousmem.upkeep.reembedding import reembed
-from nousmem.upkeep.transfer import export_entries, import_entries
+from nousmem.upkeep import (
+    DuplicateGroup,
+    export_entries,
+    find_duplicates,
+    import_entries,
+    merge_duplicates,
+    reembed,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "GLOBAL",
+    "Candidates",
     "Corpus",
     "CorpusError",
     "CorpusFileMissing",
+    "CrossEncoderLeg",
     "DegradedSearchWarning",
     "DuplicateGroup",
+    "Embedder",
     "EmbedderError",
     "EmbeddingMismatch",
     "Entry",
     "EntryNotFound",
     "ExperimentError",
+    "ExtensionError",
     "Hit",
     "Hits",
+    "Injection",
     "InvalidEntry",
     "InvalidParameter",
     "InvalidScope",
     "InvalidVector",
+    "LegRequest",
     "MemoryType",
     "MissingDependency",
     "NousmemError",
+    "OtherEmbedderWarning",
     "Query",
+    "Retrieval",
     "Scope",
     "Scoring",
     "Search",
     "SessionError",
+    "Settings",
     "Store",
     "StoreError",
+    "Term",
     "UnknownName",
     "VectorStore",
     "__version__",
@@ -75,4 +104,5 @@ __all__ = [
     "open_embedder",
     "open_store",
     "reembed",
+    "term",
 ]

@@ -40,9 +40,12 @@ def check_number(name: str, value: Any) -> float:
         InvalidParameter: it is something else; True and False are.
     """
     number = value if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if not math.isfinite(number):
-        raise InvalidParameter(f"{name} must be a finite number, got {value!r}")
-    return float(number)
+    try:
+        if math.isfinite(number):
+            return float(number)
+    except OverflowError:  # a whole number that no float holds
+        pass
+    raise InvalidParameter(f"{name} must be a finite number, got {value!r}")
 
 
 def check_whole(name: str, value: Any, *, least: int) -> int:

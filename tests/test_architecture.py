@@ -88,6 +88,93 @@ def test_an_import_the_other_way_would_be_noticed(tmp_path: Path):
     assert "0 kept, 1 broken" in done.stdout
 
 
+def strongly_connected(arrows: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of nodes from each of which every other can be reached (Tarjan 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    groups: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(arrows[node]):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            group = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            groups.append(sorted(group))
+
+    for node in sorted(arrows):
+        if node not in index:
+            visit(node)
+    return [group for group in groups if len(group) > 1]
+
+
+@pytest.fixture(scope="module")
+def imports() -> dict[str, set[str]]:
+    """What each module imports of ours, wherever in it the import stands."""
+    import grimp
+
+    graph = grimp.build_graph("nousmem", cache_dir=None)
+    return {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
+
+
+def test_no_modules_import_each_other_in_a_circle(imports: dict[str, set[str]]):
+    assert len(imports) > 200
+    assert strongly_connected(imports) == []
+    assert strongly_connected({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def packages_inside(package: str, imports: dict[str, set[str]]) -> dict[str, set[str]]:
+    """What the children of a package take from each other."""
+    depth = package.count(".") + 2
+
+    def child(module: str) -> str:
+        return ".".join(module.split(".")[:depth])
+
+    inside = [name for name in imports if name.startswith(f"{package}.")]
+    arrows: dict[str, set[str]] = {child(name): set() for name in inside}
+    for name in inside:
+        for other in imports[name]:
+            if other.startswith(f"{package}.") and child(other) != child(name):
+                arrows[child(name)].add(child(other))
+    return arrows
+
+
+def test_no_rooms_of_a_package_need_each_other(imports: dict[str, set[str]]):
+    packages = [name for name in imports if any(one.startswith(f"{name}.") for one in imports)]
+    circles = {
+        package: found
+        for package in sorted(packages)
+        if (found := strongly_connected(packages_inside(package, imports)))
+    }
+    assert circles == {}
+
+
+def test_what_only_its_package_uses_begins_with_an_underscore(imports: dict[str, set[str]]):
+    users: dict[str, set[str]] = {name: set() for name in imports}
+    for name, taken in imports.items():
+        for other in taken:
+            users[other].add(name)
+    modules = [
+        name for name in imports if (PACKAGE.parent / f"{name.replace('.', '/')}.py").exists()
+    ]
+    wrong: list[str] = []
+    for name in modules:
+        package, _, own = name.rpartition(".")
+        if package in ("", "nousmem"):
+            continue
+        outside = [one for one in users[name] if not f"{one}.".startswith(f"{package}.")]
+        if bool(outside) == own.startswith("_"):
+            wrong.append(f"{name}: used by {', '.join(sorted(outside)) or 'its package alone'}")
+    assert wrong == []
+
+
 def test_importing_nousmem_imports_nothing_heavy(tmp_path: Path):
     output = run_python("-X", "importtime", "-c", "import nousmem", cwd=tmp_path)
     lines = [line for line in output.splitlines() if line.startswith("import time:")]
@@ -166,12 +253,12 @@ def test_searching_needs_no_pandas(tmp_path: Path):
 
 
 NEED_AN_EXTRA = {
-    "nousmem.agent.capability",
+    "nousmem.agent._capability",
     "nousmem.agent.mcp_server",
-    "nousmem.agent.messages",
-    "nousmem.agent.reflecting_model",
-    "nousmem.agent.reflection",
-    "nousmem.agent.toolset",
+    "nousmem.agent._messages",
+    "nousmem.agent._reflecting_model",
+    "nousmem.agent._reflection",
+    "nousmem.agent._toolset",
 }
 """What is imported by those who have the extra alone; whole packages say so by themselves."""
 

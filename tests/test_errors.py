@@ -1,6 +1,6 @@
 import pytest
 
-from nousmem.agent.sessions.places import Faults, Place
+from nousmem.agent.sessions._places import Faults, Place
 from nousmem.errors import (
     InvalidParameter,
     MissingDependency,

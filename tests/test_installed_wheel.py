@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from threading import RLock
 
 from nousmem.errors import EntryNotFound, InvalidEntry
-from nousmem.stores import results
+from nousmem.stores import _results as results
 from nousmem.stores.filters import check_entries, check_ids, check_query
 from nousmem.testing import StoreConformance
 
@@ -113,7 +113,7 @@ def test_a_bare_install_needs_no_torch_and_does_the_main_job(python: Path, tmp_p
         swept = ev.sweep(
             corpus, embedder="hashing", grid={"decay_lambda": [1e-5, 1e-3]}, measures=["nDCG@10"]
         )
-        print(len(corpus.entries), swept.best("nDCG@10").decay_lambda)
+        print(len(corpus.entries), swept.best("nDCG@10").scoring.decay_lambda)
     """
     assert run(python, "-c", textwrap.dedent(program), cwd=tmp_path).split() == ["2000", "1e-05"]
     shown = run(python.with_name("nousmem"), "demo", "--out", "out", cwd=tmp_path)

@@ -113,12 +113,14 @@ class TestScores:
         scoring = nm.Scoring(decay_lambda=0, w_relevance=1, w_importance=0, w_recency=0)
         orders: dict[str, list[str]] = {}
         for leg in ("text", "vector"):
-            hits = nm.Search(store, scoring=scoring, legs=[leg])(
+            hits = nm.Search(store, scoring=scoring, retrieval=nm.Retrieval(legs=[leg]))(
                 "green tea", vector=[1.0, 0.0], now=NOON
             )
             orders[leg] = [hit.entry.id for hit in hits]
             other = "vector" if leg == "text" else "text"
-            assert hits.to_frame()[f"{other}_rank"].isna().all()
+            frame = hits.to_frame()
+            assert frame[f"{leg}_rank"].notna().all()
+            assert f"{other}_rank" not in frame, "a leg that was not asked for has no column"
         assert orders["text"][0] == "a"
         assert orders["vector"] == ["b", "c"]
 
@@ -126,13 +128,13 @@ class TestScores:
         store = nm.open_store("sqlite::memory:")
         store.put(entries())
         with pytest.raises(nm.InvalidParameter, match=r"\['vector'\] needs an embedder"):
-            nm.Search(store, legs=["vector"])("green tea")
+            nm.Search(store, retrieval=nm.Retrieval(legs=["vector"]))("green tea")
         with pytest.raises(nm.InvalidParameter, match="one or more of text, vector"):
-            nm.Search(store, legs=[])
+            nm.Retrieval(legs=[])
         judged = corpus("green tea")
         for legs in (["vector"], []):
             with pytest.raises(nm.InvalidParameter, match="legs"):
-                ev.sweep(judged, legs=legs, grid={})
+                ev.sweep(judged, grid={"legs": [legs]})
         with pytest.raises(nm.InvalidParameter, match="retriever_weights"):
             ev.sweep(judged, grid={"retriever_weights": [1]})
         with pytest.raises(TypeError, match="retriever_weights"):

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nousmem.agent.access import MemoryAccess
-from nousmem.agent.tools import forget, recall, remember
+from nousmem.agent._access import MemoryAccess
+from nousmem.agent._options import UnreachableThresholdWarning
+from nousmem.agent._tools import forget, recall, remember
 from nousmem.errors import requiring
 
 if TYPE_CHECKING:
-    from nousmem.agent.capability import Memory
+    from nousmem.agent._capability import Memory
 
-__all__ = ["Memory", "MemoryAccess", "forget", "recall", "remember"]
+__all__ = [
+    "Memory",
+    "MemoryAccess",
+    "UnreachableThresholdWarning",
+    "forget",
+    "recall",
+    "remember",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,5 +29,5 @@ def __getattr__(name: str) -> Any:
     with requiring(
         "pydantic-ai-slim", extra="agent", purpose="nousmem.agent.Memory", modules=["pydantic_ai"]
     ):
-        from nousmem.agent.capability import Memory
+        from nousmem.agent._capability import Memory
     return Memory

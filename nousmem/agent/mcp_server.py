@@ -24,8 +24,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs
 
-from nousmem.agent.access import MemoryAccess
-from nousmem.agent.tool_functions import CAUTION, TIMEOUT_SECONDS, USE, tool_functions
+from nousmem.agent._access import MemoryAccess
+from nousmem.agent._tool_functions import CAUTION, TIMEOUT_SECONDS, USE, tool_functions
 from nousmem.errors import InvalidParameter, UnknownName
 from nousmem.scope import SCOPE_FIELDS, Scope
 

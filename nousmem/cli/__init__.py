@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from nousmem.cli.app import main
+from nousmem.cli._app import main
 
 __all__ = ["main"]

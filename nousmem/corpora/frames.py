@@ -8,14 +8,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from nousmem.corpora.corpus import Card, Corpus, Query
-from nousmem.corpora.dates import TIMELESS
-from nousmem.corpora.fields import ID_COLUMNS, QRELS_COLUMNS, QUERY_COLUMNS
+from nousmem.corpora._corpus import Card, Corpus, Query
+from nousmem.corpora._dates import TIMELESS
+from nousmem.corpora._fields import ID_COLUMNS, QRELS_COLUMNS, QUERY_COLUMNS
+from nousmem.corpora._foreign_dates import without_foreign_dates
+from nousmem.corpora._judgements import qrels_frame
+from nousmem.corpora._reach import check_reach
+from nousmem.corpora._table_entries import make_entries
 from nousmem.corpora.files import PathLike
-from nousmem.corpora.foreign_dates import without_foreign_dates
-from nousmem.corpora.judgements import qrels_frame
-from nousmem.corpora.reach import check_reach
-from nousmem.corpora.table_entries import make_entries
 from nousmem.corpora.tables import (
     TABLE_SUFFIXES,
     Problems,

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from nousmem.corpora import beam, locomo, longmemeval, trec
-from nousmem.corpora.corpus import Corpus
+from nousmem.corpora import _beam as beam
+from nousmem.corpora import _locomo as locomo
+from nousmem.corpora import _longmemeval as longmemeval
+from nousmem.corpora import _trec as trec
+from nousmem.corpora._corpus import Corpus
 from nousmem.corpora.files import (
     DATA_VARIABLE,
     DataFile,
@@ -22,11 +25,12 @@ from nousmem.corpora.files import (
 from nousmem.corpora.reading import stream_json_array
 from nousmem.corpora.tables import TABLE_SUFFIXES, not_a_folder
 from nousmem.errors import CorpusError, CorpusFileMissing, InvalidParameter, UnknownName
+from nousmem.references import REFERENCE_FORM, is_reference, load_made
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["is_corpus", "list_corpora", "load_corpus", "recognise_corpus"]
+__all__ = ["is_corpus", "is_own_corpus", "list_corpora", "load_corpus", "recognise_corpus"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,35 +69,35 @@ _SOURCES: Final = {
             "locomo",
             "LoCoMo: ten long conversations, 1,986 questions",
             "CC BY-NC 4.0",
-            "nousmem.corpora.locomo:load_locomo",
+            "nousmem.corpora._locomo:load_locomo",
             (locomo.LOCOMO,),
         ),
         _Source(
             "longmemeval",
             "LongMemEval: 500 questions about a user's chat history",
             "MIT",
-            "nousmem.corpora.longmemeval:load_longmemeval",
+            "nousmem.corpora._longmemeval:load_longmemeval",
             (*longmemeval.HAYSTACKS, *longmemeval.POOLS),
         ),
         _Source(
             "beam",
             "BEAM: 20 chats of 100,000 tokens, 400 probing questions",
             "none stated",
-            "nousmem.corpora.beam:load_beam",
+            "nousmem.corpora._beam:load_beam",
             beam.BEAM,
         ),
         _Source(
             "beir",
             "Any data set in BEIR's layout",
             "the data set's",
-            "nousmem.corpora.beir:load_beir",
+            "nousmem.corpora._beir:load_beir",
             needs_path=True,
         ),
         _Source(
             "trec",
             "TREC files; without a path, the Cranfield collection",
             "the collection's; Cranfield: none stated",
-            "nousmem.corpora.trec:load_trec",
+            "nousmem.corpora._trec:load_trec",
             (trec.CRANFIELD,),
         ),
         _Source(
@@ -115,6 +119,10 @@ def load_corpus(name: str, *, path: PathLike | None = None, **options: Any) -> C
     `load_longmemeval`, `load_beam`, `load_beir`, `load_trec`, `load_tables`. `list_corpora` says
     which are on this disk.
 
+    `package.module:object` names a corpus of your own: a Corpus, or a function that takes the
+    options, `path` among them where it is given, and returns one. It is imported from Python's
+    search path, and so run.
+
     Args:
         name: One of the names above.
         path: The corpus file or its folder. Default: the folder named by the environment
@@ -125,14 +133,22 @@ def load_corpus(name: str, *, path: PathLike | None = None, **options: Any) -> C
     Raises:
         UnknownName: no corpus has this name.
         InvalidParameter: the loader has no such option, or refuses its value; a path is given for
-            a bundled corpus.
+            a bundled corpus; one of your own cannot be imported or made, or is no corpus.
         CorpusFileMissing: the files are not on this disk and cannot be downloaded.
         CorpusError: a file is damaged, or what was downloaded is not the published one.
         InvalidEntry: the option `now` of "tables" is not an instant.
     """
+    if is_own_corpus(name):
+        return load_made(
+            name,
+            what="corpus",
+            expected="a Corpus",
+            fits=lambda found: isinstance(found, Corpus),
+            options=options if path is None else {"path": path, **options},
+        )
     source = _SOURCES.get(name)
     if source is None:
-        raise UnknownName("corpus", name, _SOURCES)
+        raise UnknownName("corpus", name, (*_SOURCES, REFERENCE_FORM))
     loader = source.load()
     known = [key for key in inspect.signature(loader).parameters if key != "path"]
     for key in options:
@@ -147,8 +163,13 @@ def load_corpus(name: str, *, path: PathLike | None = None, **options: Any) -> C
 
 
 def is_corpus(name: str) -> bool:
-    """Whether `load_corpus` knows the name."""
-    return name in _SOURCES
+    """Whether `load_corpus` knows the name, or takes it for that of somebody's own corpus."""
+    return name in _SOURCES or is_own_corpus(name)
+
+
+def is_own_corpus(name: str) -> bool:
+    """Whether a name for `load_corpus` is that of somebody's own code."""
+    return is_reference(name)
 
 
 def list_corpora() -> pd.DataFrame:

@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from nousmem.corpora.fields import TABLES
+from nousmem.corpora._fields import TABLES
 from nousmem.corpora.files import PathLike
 from nousmem.corpora.reading import Node, read_json, read_json_lines, read_text
 from nousmem.errors import CorpusError, CorpusFileMissing, InvalidParameter

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from nousmem.evaluation._comparing import compare
+from nousmem.evaluation._runs import run_queries
+from nousmem.evaluation._suppressions import suppression
+from nousmem.evaluation._sweeping import sweep, sweep_again
+from nousmem.evaluation._updates import UpdateMarks
 from nousmem.evaluation.experiments import (
     Experiment,
     ExperimentResult,
@@ -10,7 +15,7 @@ from nousmem.evaluation.experiments import (
     read_result,
     run_experiment,
 )
-from nousmem.evaluation.injections.results import InjectionResult, InjectionSetting
+from nousmem.evaluation.injections.results import InjectionResult
 from nousmem.evaluation.injections.small_talk import SMALL_TALK, ForeignSmallTalkWarning
 from nousmem.evaluation.injections.sweeping import sweep_injection
 from nousmem.evaluation.judging.labelling import LabelSession
@@ -24,11 +29,10 @@ from nousmem.evaluation.judging.proposing import (
     read_qrels,
 )
 from nousmem.evaluation.measured import MeasuredSettings
-from nousmem.evaluation.measures import Measure, evaluate, per_query
+from nousmem.evaluation.measures import Measure, evaluate, measure, per_query
 from nousmem.evaluation.replays.replaying import replay
 from nousmem.evaluation.replays.results import ReplayResult
-from nousmem.evaluation.runs import run_queries
-from nousmem.evaluation.statistics.comparison import FewQueriesWarning, compare, compare_values
+from nousmem.evaluation.statistics.comparison import FewQueriesWarning, compare_values
 from nousmem.evaluation.statistics.folds import fold_of, query_groups
 from nousmem.evaluation.statistics.resampling import (
     Interval,
@@ -37,7 +41,6 @@ from nousmem.evaluation.statistics.resampling import (
     paired_p_value,
 )
 from nousmem.evaluation.statistics.validation import CrossValidation, cross_validate
-from nousmem.evaluation.suppressions import suppression
 from nousmem.evaluation.sweeps.candidate_arrays import (
     CandidateArrays,
     find_candidates,
@@ -50,8 +53,7 @@ from nousmem.evaluation.sweeps.cautions import (
 )
 from nousmem.evaluation.sweeps.grids import ConfoundedGridWarning, grid_settings
 from nousmem.evaluation.sweeps.ranges import Range, Simplex
-from nousmem.evaluation.sweeps.results import SweepResult
-from nousmem.evaluation.sweeps.sweeping import sweep, sweep_again
+from nousmem.evaluation.swept import SweepResult
 
 __all__ = [
     "SMALL_TALK",
@@ -65,7 +67,6 @@ __all__ = [
     "ForeignSmallTalkWarning",
     "IdleParameterWarning",
     "InjectionResult",
-    "InjectionSetting",
     "Interval",
     "Judgement",
     "JudgementFile",
@@ -77,6 +78,7 @@ __all__ = [
     "SilentLegWarning",
     "Simplex",
     "SweepResult",
+    "UpdateMarks",
     "compare",
     "compare_results",
     "compare_values",
@@ -90,6 +92,7 @@ __all__ = [
     "judged_share",
     "leg_contributions",
     "load_partition",
+    "measure",
     "paired_interval",
     "paired_p_value",
     "per_query",

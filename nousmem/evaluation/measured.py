@@ -15,10 +15,11 @@ import numpy as np
 
 from nousmem.corpora import Corpus, Query
 from nousmem.errors import InvalidParameter, UnknownName
-from nousmem.evaluation.measures import Measure, best_first, query_means
+from nousmem.evaluation.measures import Measure, best_first, find_measure, query_means
 from nousmem.evaluation.statistics.folds import query_groups
 from nousmem.evaluation.statistics.resampling import drawn_whole, paired_interval
 from nousmem.evaluation.statistics.validation import CrossValidation, cross_validate
+from nousmem.retrieval.settings import Settings
 from nousmem.scope import SCOPE_FIELDS, Scope
 from nousmem.scoring import Floats, Scoring, half_life_days
 
@@ -29,13 +30,12 @@ __all__ = [
     "MeasuredQuery",
     "MeasuredSettings",
     "check_attribute",
-    "default_row",
-    "find_default_row",
+    "find_row",
     "measured_queries",
 ]
 
 _SAME_DECAY: Final = 1e-3
-"""Of the default rate. Its half-life is 28.8811 days, which nobody types to the last figure."""
+"""Of the rate. The default's half-life is 28.8811 days, which nobody types to the last figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,40 +60,46 @@ def measured_queries(corpus: Corpus, queries: Sequence[Query]) -> tuple[Measured
     )
 
 
-def default_row(settings: Sequence[Scoring]) -> int:
-    """Return the place of the setting that ranks as the default Scoring does; 0 for none."""
-    found = find_default_row(settings)
-    return 0 if found is None else found
+def find_row(settings: Sequence[Settings], wanted: Settings) -> int | None:
+    """Return the place of the settings that rank as the wanted ones do.
 
-
-def find_default_row(settings: Sequence[Scoring]) -> int | None:
-    """Return the place of the setting that ranks as the default Scoring does.
-
-    Of several, the one whose decay_lambda is nearest to the default; it may differ by 0.1 %, as
-    that of a half-life typed as 28.88 days does.
+    Of several, the one whose decay_lambda is nearest; it may differ by 0.1 %, as that of a
+    half-life typed as 28.88 days does from the default.
 
     Returns:
-        None where there is none.
+        None where there are none.
     """
-    default = Scoring()
-    near = [at for at, setting in enumerate(settings) if _ranks_as(setting, default)]
-    return min(
-        near,
-        key=lambda at: abs(settings[at].decay_lambda - default.decay_lambda),
-        default=None,
-    )
+    near = [at for at, one in enumerate(settings) if _ranks_as(one, wanted)]
+    rate = wanted.scoring.decay_lambda
+    return min(near, key=lambda at: abs(settings[at].scoring.decay_lambda - rate), default=None)
 
 
-def _ranks_as(setting: Scoring, default: Scoring) -> bool:
-    if not math.isclose(setting.decay_lambda, default.decay_lambda, rel_tol=_SAME_DECAY):
+def _ranks_as(one: Settings, wanted: Settings) -> bool:
+    own, other = _without_idle_weights(one), _without_idle_weights(wanted)
+    if not math.isclose(own.decay_lambda, other.decay_lambda, rel_tol=_SAME_DECAY):
         return False
-    same_recency = setting.recency_weight() == default.recency_weight()
-    compared = setting.replace(
-        decay_lambda=default.decay_lambda,
-        w_recency=None if same_recency else setting.w_recency,
-        recency_lambda=default.recency_lambda,
+    if one.retrieval != wanted.retrieval:
+        return False
+    if own == other:
+        return True
+    same_recency = own.recency_weight() == other.recency_weight()
+    compared = own.replace(
+        decay_lambda=other.decay_lambda,
+        w_recency=other.w_recency if same_recency else own.w_recency,
+        recency_lambda=own.recency_lambda if own.recency_weight() else other.recency_lambda,
     )
-    return compared == default
+    return compared == other
+
+
+def _without_idle_weights(settings: Settings) -> Scoring:
+    """Return the scoring without weights that say what goes without saying."""
+    scoring, legs = settings.scoring, settings.retrieval.leg_names
+    telling = {
+        name: weight
+        for name, weight in scoring.weights.items()
+        if weight != (1.0 if name in legs else 0.0)
+    }
+    return scoring if len(telling) == len(scoring.weights) else scoring.replace(weights=telling)
 
 
 def check_attribute(attribute: str) -> None:
@@ -109,16 +115,19 @@ class MeasuredSettings:
 
     parameters: tuple[str, ...]
     """The parameters varied, sorted."""
-    settings: tuple[Scoring, ...]
-    """What was tried, one a row of `frame`, with the parameters that are not varied."""
+    settings: tuple[Settings, ...]
+    """What was tried, one a row of `frame`, with what is not varied; after it the baseline, where
+    it was not among that."""
     measures: tuple[Measure, ...]
     """What was measured, in the order asked for, each once."""
     values: Floats
-    """Shape (settings, measures, queries); NaN where Fresh does not exist for a query."""
+    """Shape (settings, measures, queries); NaN where a measure does not exist for a query."""
     queries: tuple[MeasuredQuery, ...]
     """Those that have a relevant entry, in the order of the corpus."""
-    baseline: int | None = None
-    """Row of what others are compared with; None is the row that equals the default Scoring."""
+    baseline: int
+    """Row of what the others are compared with."""
+    n_tried: int
+    """Rows that were tried; after them the baseline may stand."""
 
     @property
     def n_queries(self) -> int:
@@ -127,11 +136,13 @@ class MeasuredSettings:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One setting a row, in the order of the grid.
+        """One setting a row, in the order of the grid; the baseline last, where it is not in it.
 
-        Columns: the parameters varied; half_life_days beside decay_lambda (infinite: no decay);
+        Columns: the parameters varied (functions, legs and terms by their names); half_life_days
+        beside decay_lambda (infinite: no decay);
         one column for each measure, averaged over queries; n_queries; for Fresh@1 also n_Fresh@1,
-        the queries it exists for, which its mean is over.
+        the queries it exists for, which its mean is over; so for a measure of ir_measures that
+        some query has no value of.
         """
         return self._table(self.values)
 
@@ -192,14 +203,18 @@ class MeasuredSettings:
             columns[str(measure)] = row
         return pd.DataFrame(columns)
 
-    def values_of(self, measure: str | Measure) -> Floats:
+    def values_of(self, measure: str | Measure | None = None) -> Floats:
         """Return one measure of every query under every setting, shape (settings, queries).
 
         Fresh is NaN for queries whose fact was not updated.
 
+        Args:
+            measure: As it is called in the tables, or the measure itself; None is the first
+                measured.
+
         Raises:
             UnknownName: there is no such measure.
-            InvalidParameter: it was not measured.
+            InvalidParameter: it was not measured, or with other code.
         """
         return self.values[:, self._column(measure)]
 
@@ -216,7 +231,7 @@ class MeasuredSettings:
 
     def cross_validated(
         self,
-        measure: str | Measure,
+        measure: str | Measure | None = None,
         *,
         folds: int | None = None,
         baseline: int | None = None,
@@ -225,7 +240,7 @@ class MeasuredSettings:
         """Return what tuning this measure is worth on folds it did not see.
 
         Args:
-            measure: What is tuned and judged.
+            measure: What is tuned and judged; None is the first measured.
             folds: How many; queries of one group stay together. None is 5, or the number of groups
                 where there are fewer.
             baseline: Row of `frame` compared with; None is `baseline_index`.
@@ -241,7 +256,7 @@ class MeasuredSettings:
         return cross_validate(
             self.values_of(measure),
             self.settings,
-            measure=measure,
+            measure=self.measures[self._column(measure)],
             query_ids=[query.query_id for query in self.queries],
             groups=[query.group for query in self.queries],
             baseline=against,
@@ -249,18 +264,24 @@ class MeasuredSettings:
             seed=seed,
         )
 
-    def best_index(self, measure: str | Measure) -> int:
+    def best_index(self, measure: str | Measure | None = None) -> int:
         """Return the row of `frame` with the highest mean; of equals, the first.
+
+        Args:
+            measure: None is the first measured.
 
         Raises:
             UnknownName, InvalidParameter: as in `values_of`.
         """
         return int(best_first(query_means(self.values_of(measure)))[0])
 
-    def best(self, measure: str | Measure) -> Scoring:
+    def best(self, measure: str | Measure | None = None) -> Settings:
         """Return the setting with the highest mean of a measure; of equals, the first.
 
         It was chosen on the queries it is reported on, so its measure flatters it a little.
+
+        Args:
+            measure: None is the first measured.
 
         Raises:
             UnknownName, InvalidParameter: as in `values_of`.
@@ -268,12 +289,17 @@ class MeasuredSettings:
         return self.settings[self.best_index(measure)]
 
     def leaderboard(
-        self, measure: str | Measure, *, top: int = 10, baseline: int | None = None, seed: int = 0
+        self,
+        measure: str | Measure | None = None,
+        *,
+        top: int = 10,
+        baseline: int | None = None,
+        seed: int = 0,
     ) -> pd.DataFrame:
         """Return the best settings by a measure, each with its difference to a baseline.
 
         Args:
-            measure: What to sort by.
+            measure: What to sort by; None is the first measured.
             top: How many rows.
             baseline: Row of `frame` to compare with; None is `baseline_index`.
             seed: Of the bootstrap.
@@ -312,8 +338,13 @@ class MeasuredSettings:
         return table
 
     def baseline_index(self) -> int:
-        """Return the row of the baseline, or 0 where the grid does not have the default Scoring."""
-        return default_row(self.settings) if self.baseline is None else self.baseline
+        """Return the row of the baseline."""
+        return self.baseline
+
+    @property
+    def baseline_settings(self) -> Settings:
+        """What the others are compared with."""
+        return self.settings[self.baseline]
 
     def _table(self, values: Floats) -> pd.DataFrame:
         import pandas as pd
@@ -322,23 +353,18 @@ class MeasuredSettings:
 
         columns: dict[str, Any] = {}
         for name in self.parameters:
-            if name == "half_life_days":
-                columns[name] = [half_life_days(one.decay_lambda) for one in self.settings]
-                continue
-            columns[name] = [getattr(setting, name) for setting in self.settings]
+            columns[name] = [setting.shown(name) for setting in self.settings]
             if name == "decay_lambda":
                 columns["half_life_days"] = [half_life_days(rate) for rate in columns[name]]
         for at, measure in enumerate(self.measures):
             columns[str(measure)] = means[:, at]
         columns["n_queries"] = [values.shape[2]] * len(self.settings)
         for at, measure in enumerate(self.measures):
-            if measure.is_partial:
-                columns[f"n_{measure}"] = (~np.isnan(values[:, at])).sum(axis=1)
+            exists = ~np.isnan(values[:, at])
+            if measure.needs_marks or not exists.all():
+                columns[f"n_{measure}"] = exists.sum(axis=1)
         return pd.DataFrame(columns)
 
-    def _column(self, measure: str | Measure) -> int:
-        parsed = Measure.parse(measure)
-        if parsed not in self.measures:
-            known = ", ".join(map(str, self.measures))
-            raise InvalidParameter(f"{parsed} was not measured in this sweep; measured: {known}")
-        return self.measures.index(parsed)
+    def _column(self, measure: str | Measure | None) -> int:
+        wanted = self.measures[0] if measure is None else measure
+        return self.measures.index(find_measure(wanted, self.measures))

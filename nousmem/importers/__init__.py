@@ -5,13 +5,13 @@ to its metadata; an entry's fields that a format cannot hold go to the record's 
 key `nousmem`, and come back from there.
 """
 
-from nousmem.importers.chat_log import read_chat_log, write_chat_log
-from nousmem.importers.chatgpt import read_chatgpt
-from nousmem.importers.graphiti import read_graphiti, write_graphiti
-from nousmem.importers.langgraph import read_langgraph, write_langgraph
-from nousmem.importers.letta import read_letta, write_letta
-from nousmem.importers.mem0 import read_mem0, write_mem0
-from nousmem.importers.registry import list_sources, list_targets, read_memories, write_memories
+from nousmem.importers._chat_log import read_chat_log, write_chat_log
+from nousmem.importers._chatgpt import read_chatgpt
+from nousmem.importers._graphiti import read_graphiti, write_graphiti
+from nousmem.importers._langgraph import read_langgraph, write_langgraph
+from nousmem.importers._letta import read_letta, write_letta
+from nousmem.importers._mem0 import read_mem0, write_mem0
+from nousmem.importers._registry import list_sources, list_targets, read_memories, write_memories
 
 __all__ = [
     "list_sources",

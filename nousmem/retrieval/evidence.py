@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.retrieval.candidates import LEGS, Candidates
+from nousmem.retrieval.candidates import Candidates
 from nousmem.scoring import Floats
 from nousmem.stores.text import analyse_document, analyse_query
 
@@ -102,7 +102,7 @@ class Evidence:
         held = [set(analyse_document(entry.content)) for entry in candidates.entries]
         return cls(
             words=np.array([len(one & terms) / counted for one in held], dtype=np.float64),
-            cosines=candidates.leg_scores[LEGS.index("vector")],
+            cosines=candidates.scores_of("vector"),
             foreign=np.array([one.isdisjoint(spoken) for one in held], dtype=np.bool_),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nousmem.stores._postgres_server import start_server, stop_server
 from nousmem.stores.base import Fault, KeptStore, ScoredEntries, Store, TouchStore, VectorStore
 from nousmem.stores.registry import open_store
 
@@ -13,4 +14,6 @@ __all__ = [
     "TouchStore",
     "VectorStore",
     "open_store",
+    "start_server",
+    "stop_server",
 ]

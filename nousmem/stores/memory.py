@@ -17,6 +17,9 @@ from numpy.typing import ArrayLike
 from nousmem.entry import Entry, MemoryType, parse_instant, parse_vector, with_own_metadata
 from nousmem.errors import EntryNotFound, InvalidEntry
 from nousmem.scope import GLOBAL, ScopeLike
+from nousmem.stores._jaro import Folded, fold, nearest
+from nousmem.stores._results import all_entries, best_first
+from nousmem.stores._vector_index import EmbeddingSpace, VectorIndex, VectorRow
 from nousmem.stores.base import Closing, Fault, ScoredEntries
 from nousmem.stores.filters import (
     EntryFilter,
@@ -27,9 +30,6 @@ from nousmem.stores.filters import (
     check_min_score,
     check_query,
 )
-from nousmem.stores.jaro import Folded, fold, nearest
-from nousmem.stores.results import all_entries, best_first
-from nousmem.stores.vector_index import EmbeddingSpace, VectorIndex, VectorRow
 
 __all__ = ["MemoryStore"]
 

@@ -8,9 +8,10 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from nousmem.errors import InvalidParameter, StoreError, UnknownName
+from nousmem.references import REFERENCE_FORM, is_reference, load_reference, run_named
 from nousmem.stores.base import Store
 
-__all__ = ["open_store"]
+__all__ = ["is_own_store", "load_store_maker", "open_store"]
 
 
 def open_store(url: str) -> Store:
@@ -23,10 +24,13 @@ def open_store(url: str) -> Store:
 
     A kind alone ("sqlite") is a store in memory. PATH is taken as it is, up to the `?`.
 
+    `package.module:object` names a store of your own: a class or function that opens one without
+    arguments, anew each time. It is imported from Python's search path, and so run.
+
     Raises:
         UnknownName: no store has this kind.
         InvalidParameter: the URL is not text; an option the store does not have, or a value it
-            does not take.
+            does not take; a store of your own cannot be imported or opened, or is no Store.
         StoreError: the store cannot be opened.
         MissingDependency: a package that the store needs is not installed.
     """
@@ -34,10 +38,40 @@ def open_store(url: str) -> Store:
     if not isinstance(text, str):
         raise InvalidParameter(f"a store URL is text such as 'sqlite:memories.db', got {url!r}")
     kind, _, rest = text.partition(":")
+    if is_own_store(text):
+        store = run_named(load_store_maker(text), what=f"store {text!r}")
+        if isinstance(store, type) or not isinstance(store, Store):
+            lacking = ", ".join(name for name in _OPERATIONS if not hasattr(store, name))
+            raise InvalidParameter(
+                f"store {text!r} returned {store!r}, which is no open store: "
+                + (f"it lacks {lacking}" if lacking else "it is a class")
+            )
+        return store
     opener = _OPENERS.get(kind)
     if opener is None:
-        raise UnknownName("store", kind or text, ["memory:", *(f"{k}:…" for k in _OPENERS)])
+        known = ["memory:", *(f"{k}:…" for k in _OPENERS), REFERENCE_FORM]
+        raise UnknownName("store", kind or text, known)
     return opener(text, rest)
+
+
+def is_own_store(url: str) -> bool:
+    """Whether a URL for `open_store` names somebody's own code."""
+    return is_reference(url) and url.partition(":")[0] not in _OPENERS
+
+
+def load_store_maker(url: str) -> Callable[[], object]:
+    """Return the class or function that opens somebody's own store, without calling it.
+
+    Raises:
+        InvalidParameter: it cannot be imported, or cannot be called.
+    """
+    found = load_reference(url, what="store", known=_OPENERS)
+    if not callable(found):
+        raise InvalidParameter(
+            f"store {url!r} is {found!r}: expected a class or function that opens a store, anew "
+            "each time"
+        )
+    return found
 
 
 def _options(rest: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
@@ -60,7 +94,7 @@ def _open_memory(url: str, rest: str) -> Store:
 
 
 def _open_sqlite(url: str, rest: str) -> Store:  # noqa: ARG001
-    from nousmem.stores.sqlite import SQLiteStore
+    from nousmem.stores._sqlite import SQLiteStore
 
     path, _ = _options(rest, ())
     # As DuckDB does: a configuration file has no shell that would.
@@ -68,17 +102,19 @@ def _open_sqlite(url: str, rest: str) -> Store:  # noqa: ARG001
 
 
 def _open_duckdb(url: str, rest: str) -> Store:  # noqa: ARG001
-    from nousmem.stores.duckdb import DuckDBStore
+    from nousmem.stores._duckdb import DuckDBStore
 
     path, options = _options(rest, ("text",))
     return DuckDBStore(path or ":memory:", **options)
 
 
 def _open_postgres(url: str, rest: str) -> Store:  # noqa: ARG001
-    from nousmem.stores.postgres import PostgresStore
+    from nousmem.stores._postgres import PostgresStore
 
     return PostgresStore(url)
 
+
+_OPERATIONS: Final = ("put", "get", "update", "delete", "list", "search_text")
 
 _OPENERS: Final[dict[str, Callable[[str, str], Store]]] = {
     "memory": _open_memory,

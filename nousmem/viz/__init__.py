@@ -5,6 +5,21 @@ Needs the extra `notebooks`; importing this package alone loads neither matplotl
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from nousmem.viz._labelling import LabellingTable
 from nousmem.viz.explorer import DecayDesigner, RankingExplorer, SweepExplorer
 
-__all__ = ["DecayDesigner", "RankingExplorer", "SweepExplorer"]
+if TYPE_CHECKING:
+    from nousmem.viz._session_review import SessionReview
+
+__all__ = ["DecayDesigner", "LabellingTable", "RankingExplorer", "SessionReview", "SweepExplorer"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `SessionReview` when it is asked for, so that the others need no Pydantic AI."""
+    if name != "SessionReview":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from nousmem.viz._session_review import SessionReview
+
+    return SessionReview

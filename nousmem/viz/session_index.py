@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from nousmem.agent.sessions.ratings import Rating, summarise_ratings
 from nousmem.agent.sessions.transcript import Transcript
 from nousmem.errors import SessionError
-from nousmem.viz.pages import page_template
+from nousmem.viz._pages import page_template
 
 __all__ = ["INDEX", "session_index", "write_session_index"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from nousmem.agent.sessions.transcript import CandidateRecord, Transcript
-from nousmem.errors import SessionError
-from nousmem.viz.pages import page_template
-from nousmem.viz.session_view import SessionView, session_view
+from nousmem.errors import InvalidParameter, SessionError, UnknownName
+from nousmem.viz._pages import page_template
+from nousmem.viz._session_view import SessionView, session_view
 
 __all__ = ["SessionFrame", "session_page", "write_session_page"]
 
@@ -91,22 +91,37 @@ def _as_json(value: Any) -> str:
 
 def _parts(one: CandidateRecord) -> list[tuple[str, str]]:
     """Return the names and values of what makes up a score."""
-    legs = [
-        (f"{leg} rank (score)", f"{rank} ({score:.3f})" if rank is not None else "not found")
-        for leg, rank, score in (
-            ("text", one.text_rank, one.text_score),
-            ("vector", one.vector_rank, one.vector_score),
-        )
-    ]
+    legs: dict[str, tuple[float | None, float | None]] = {
+        "text": (one.text_rank, one.text_score),
+        "vector": (one.vector_rank, one.vector_score),
+    }
+    own = dict(one.own)
+    for name in [name.removesuffix("_rank") for name in own if name.endswith("_rank")]:
+        legs[name] = own.pop(f"{name}_rank"), own.pop(f"{name}_score", None)
     return [
-        *legs,
+        *((f"{name} rank (score)", _found(rank, score)) for name, (rank, score) in legs.items()),
         ("relevance", f"{one.relevance:.3f}"),
         ("age", f"{one.age_hours / 24:.1f} d"),
         ("decay", f"{one.decay:.3f}"),
         ("importance", f"{one.importance:.2f}"),
         ("recency", f"{one.recency:.3f}"),
+        *((name, "" if value is None else f"{value:.3f}") for name, value in own.items()),
     ]
 
 
+def _found(rank: float | None, score: float | None) -> str:
+    if rank is None:
+        return "not found"
+    return f"{rank:.0f}" + ("" if score is None else f" ({score:.3f})")
+
+
 def _scorings(view: SessionView) -> list[tuple[str, str, Transcript]]:
-    return [(one.header.setting, repr(one.scoring), one) for one in view.transcripts]
+    return [(one.header.setting, _settings(one), one) for one in view.transcripts]
+
+
+def _settings(one: Transcript) -> str:
+    """Return what a session ran with, also where somebody's own parts are not at hand."""
+    try:
+        return repr(one.settings)
+    except (InvalidParameter, UnknownName):
+        return f"{_as_json(one.header.settings)} (parts of it cannot be loaded here)"

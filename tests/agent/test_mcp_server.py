@@ -21,14 +21,14 @@ from mcp.client.stdio import StdioServerParameters
 
 import nousmem as nm
 from nousmem.agent import MemoryAccess
+from nousmem.agent._tool_functions import TIMEOUT_SECONDS
+from nousmem.agent._toolset import memory_toolset
 from nousmem.agent.mcp_server import FixedAccess, memory_server
-from nousmem.agent.tool_functions import TIMEOUT_SECONDS
-from nousmem.agent.toolset import memory_toolset
+from nousmem.stores._sqlite_file import BUSY_SECONDS
 from nousmem.stores.memory import MemoryStore
-from nousmem.stores.sqlite_file import BUSY_SECONDS
 
 COMMAND = [sys.executable, "-W", "error", "-c", "from nousmem.cli import main; main()", "mcp"]
-TUNED = nm.Scoring(w_importance=0, w_relevance=1, half_life_days=30)
+TUNED = nm.Settings(scoring=nm.Scoring(w_importance=0, w_relevance=1, half_life_days=30))
 
 
 def by_stdio(*options: str) -> StdioServerParameters:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import nousmem as nm
-from nousmem.agent.quoting import estimated_tokens, memory_block
+from nousmem.agent._quoting import estimated_tokens, memory_block
 from nousmem.retrieval.hits import Hit
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)

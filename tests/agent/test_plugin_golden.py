@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import nousmem as nm
-from nousmem.agent import Memory
-from nousmem.agent.reflection import apply_reply
+from nousmem.agent import Memory, UnreachableThresholdWarning
+from nousmem.agent._reflection import apply_reply
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 GOLDEN = json.loads(
@@ -36,6 +37,7 @@ NOT_AN_OPTION = {
     "inject_limit nil -> 5": "refused: a whole number",
     "no messages": "a run has a message",
 }
+OUT_OF_REACH = {"inject_min_score 0.99"}
 INJECTIONS = [case for case in GOLDEN["inject"] if case["name"] not in NOT_AN_OPTION]
 
 
@@ -74,7 +76,9 @@ def test_what_is_shown_is_what_the_original_shows(case: dict[str, Any]):
     if case["messages_in"] == [{"role": "user", "content": "hello"}]:
         # A greeting asks for nothing, unless no evidence is asked for.
         options |= {"inject_min_words": 0, "inject_min_cosine": -1}
-    memory = Memory(store=store, clock=lambda: NOON, **options)
+    warned = case["name"] in OUT_OF_REACH
+    with pytest.warns(UnreachableThresholdWarning) if warned else nullcontext():
+        memory = Memory(store=store, clock=lambda: NOON, **options)
     Agent(
         FunctionModel(lambda messages, info: ModelResponse([TextPart("ok")])), capabilities=[memory]
     ).run_sync(None, message_history=as_messages(case["messages_in"]))

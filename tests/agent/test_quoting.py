@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nousmem as nm
-from nousmem.agent.quoting import estimated_tokens, memory_block, quoted, tamed
+from nousmem.agent._quoting import estimated_tokens, memory_block, quoted, tamed
 from nousmem.retrieval.hits import Hit
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)

@@ -23,7 +23,7 @@ from pydantic_ai.models.test import TestModel
 
 import nousmem as nm
 from nousmem.agent import Memory, recall, remember
-from nousmem.agent.reflection import Reflection, apply_reply, undo
+from nousmem.agent._reflection import Reflection, apply_reply, undo
 
 
 def saying(*replies: Any) -> tuple[FunctionModel, list[tuple[str, AgentInfo]]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nousmem.agent.replies import read_reply
+from nousmem.agent._replies import read_reply
 
 ONE = '{"action": "remember", "content": "X", "importance": 0.8}'
 WANTED = {"action": "remember", "content": "X", "importance": 0.8}

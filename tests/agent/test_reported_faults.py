@@ -17,7 +17,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import nousmem as nm
 from nousmem.agent import Memory, MemoryAccess, recall, remember
-from nousmem.agent.reflection import apply_reply
+from nousmem.agent._reflection import apply_reply
 from nousmem.embeddings import HashingEmbedder
 
 CHAT = FunctionModel(lambda messages, info: ModelResponse([TextPart("I see.")]))

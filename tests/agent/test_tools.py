@@ -11,7 +11,7 @@ import pytest
 
 import nousmem as nm
 from nousmem.agent import MemoryAccess, forget, recall, remember
-from nousmem.agent.writing import change
+from nousmem.agent._writing import change
 
 
 def contents(access: MemoryAccess) -> list[str]:
@@ -159,7 +159,7 @@ class TestRecall:
     def test_a_failing_embedder_leaves_the_text_leg(self, store, broken_embedder, caplog):
         remember(MemoryAccess(store=store), "Keeps bees")
         assert recall(MemoryAccess(store=store, embedder=broken_embedder), "bees")["count"] == 1
-        assert "text only" in caplog.text
+        assert "without vectors" in caplog.text
 
     def test_nothing_of_others_is_found(self, access: MemoryAccess):
         for user in ("alice", "bob"):

@@ -10,7 +10,7 @@ from pydantic_ai.models.test import TestModel
 
 import nousmem as nm
 from nousmem.agent import Memory, MemoryAccess
-from nousmem.agent.tools import recall, remember
+from nousmem.agent._tools import recall, remember
 from nousmem.stores.memory import MemoryStore
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import nousmem as nm
 from nousmem.agent import MemoryAccess
-from nousmem.agent.writing import add, remove
+from nousmem.agent._writing import add, remove
 
 
 @pytest.mark.parametrize(("first", "second"), [(True, False), (False, True)])

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.viz import DecayDesigner, SweepExplorer
-from nousmem.viz.labelling import LabellingTable
+from nousmem.viz._labelling import LabellingTable
 corpus = nm.load_corpus("assistant-year")
 corpus = corpus.select(corpus.queries[:40])
 grid = {"decay_lambda": [0, 1e-4, 1e-3], "w_importance": [0, 0.3], "w_recency": [0]}
@@ -49,7 +49,7 @@ LabellingTable(pool, "qrels.tsv")
 CHANGED_WHILE_A_PAGE_CONNECTS = """
 import threading, time
 import ipywidgets
-from nousmem.viz.widgets import send_again
+from nousmem.viz._widgets import send_again
 boxes = [ipywidgets.HTML("old") for _ in range(200)]
 def change(box, seconds):
     time.sleep(seconds)

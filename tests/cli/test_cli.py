@@ -59,12 +59,12 @@ def test_search_finds_and_explains(store_url: str) -> None:
     assert hit["vector_rank"] is None
     assert sum(part["contribution"] for part in hit["parts"]) == pytest.approx(hit["score"])
     settings = Path(store_url.removeprefix("sqlite:")).with_name("best.toml")
-    settings.write_text(nm.Scoring(w_importance=0, half_life_days=7).to_toml())
+    chosen = nm.Settings().replace(w_importance=0, half_life_days=7, depth=40)
+    settings.write_text(chosen.to_toml())
     told = nousmem(
         "search", store_url, "mode", "--settings", str(settings), "--set", "rrf_k=9", "--json"
     )
-    expected = nm.Scoring(w_importance=0, half_life_days=7, rrf_k=9)
-    assert json.loads(told.stdout)["scoring"] == expected.to_dict()
+    assert json.loads(told.stdout)["settings"] == chosen.replace(rrf_k=9).to_dict()
     table = nousmem("search", store_url, "mode")
     assert "Ada prefers dark mode" in table.stdout
     assert "Bo prefers light mode" in table.stdout
@@ -93,10 +93,13 @@ def test_sweep_prints_json_with_every_setting(tmp_path: Path) -> None:
     assert all(0 < row["nDCG@10"] < 1 for row in document["rows"])
     assert document["n_queries"] == document["rows"][0]["n_queries"]
     assert document["excluded"]["no relevant entry"] > 0
-    assert nm.Scoring.from_dict(document["best"])
+    assert document["baseline"]["scoring"]["decay_lambda"] == 1e-3
     assert {row["category"] for row in document["by"]} >= {"fact", "update"}
     assert (tmp_path / "out" / "settings.parquet").is_file()
-    assert (tmp_path / "out" / "best.toml").read_text().startswith("[scoring]")
+    best = nm.Settings.from_toml(tmp_path / "out")
+    assert best == nm.Settings.from_dict(document["best"])
+    assert best.scoring.decay_lambda == 0
+    assert done.stderr == "1 way to retrieve × 275 queries, 2 settings\n"
 
 
 def test_load_then_search(tmp_path: Path) -> None:
@@ -168,7 +171,7 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
 def test_every_command_can_speak_to_programs() -> None:
     from typer.main import get_command
 
-    from nousmem.cli.app import app
+    from nousmem.cli._app import app
 
     def commands(group, name=""):
         for key, one in getattr(group, "commands", {}).items():

@@ -160,8 +160,8 @@ def test_sweep_and_compare_take_columns(nousmem: Run, folder: Path, tmp_path: Pa
     assert swept.status == 0
     assert [row["R@10"] for row in swept.json["rows"]] == [1.0]
     one, other = tmp_path / "one.toml", tmp_path / "other.toml"
-    one.write_text(nm.Scoring().to_toml())
-    other.write_text(nm.Scoring(w_importance=0).to_toml())
+    one.write_text(nm.Settings().to_toml())
+    other.write_text(nm.Settings().replace(w_importance=0).to_toml())
     compared = nousmem("compare", one, other, "--corpus", "tables", *where, "--json")
     assert compared.status == 0
     assert compared.json["rows"][0]["mean"] == 1.0

@@ -157,13 +157,127 @@ def test_a_folder_of_tables_is_swept_by_its_path(place: Path):
     done = nousmem("sweep", "./tables", "--grid", "half_life_days=30,365", cwd=place)
     assert done.returncode == 0, done.stderr
     assert "58 queries, best by nDCG@10" in done.stdout
-    first = "the grid has no row with the defaults: compared with its first row, Scoring("
-    assert first in done.stdout
+    assert "./tables: 3 settings" in done.stdout
+    assert "\ncompared with the baseline, Settings(Scoring(decay_lambda=0.001" in done.stdout
     done = nousmem("sweep", "./tables", "--grid", "half_life_days=365,28.88", cwd=place)
-    assert "\ncompared with Scoring(decay_lambda=0.001" in done.stdout
+    assert "./tables: 2 settings" in done.stdout
+    assert "\ncompared with the baseline, Settings(Scoring(decay_lambda=0.001" in done.stdout
     done = nousmem("sweep", "./boxes", "--grid", "half_life_days=30,365", cwd=place)
     assert done.returncode == 2
     assert "there is no file or folder at boxes" in done.stderr
+
+
+def test_the_order_of_a_grid_changes_nothing(place: Path):
+    """The baseline is the default scoring, whether the grid has it or not."""
+
+    def swept(values: str) -> tuple[str, str]:
+        done = nousmem("sweep", "./tables", "--grid", f"half_life_days={values}", cwd=place)
+        assert done.returncode == 0, done.stderr
+        table, _, said = done.stdout.partition("compared with the baseline, ")
+        return table, said
+
+    first, second = swept("7,365,3650"), swept("3650,365,7")
+    assert first == second
+    assert first[1].startswith("Settings(Scoring(decay_lambda=0.001 (half-life 28.88 days)")
+
+
+def test_legs_and_depth_are_swept(place: Path):
+    grid = ("--grid", "legs=text;text,vector", "--grid", "depth=2,30", "--embedder", "hashing")
+    done = nousmem("sweep", "./tables", *grid, "--out", "out/ways", "--json", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "5 ways to retrieve × 58 queries, 5 settings" in done.stderr
+    document = json.loads(done.stdout)
+    assert [(row["legs"], row["depth"]) for row in document["rows"]] == [
+        *(("text", 2), ("text,vector", 2), ("text", 30), ("text,vector", 30)),
+        ("all", 30),
+    ]
+    done = nousmem("sweep", "./tables", *grid, "--depth", "3", cwd=place)
+    assert done.returncode == 2
+    assert "depth is fixed here and varied in --grid" in done.stderr
+
+
+def test_settings_give_what_is_not_varied(place: Path):
+    (place / "base.toml").write_text(
+        '[retrieval]\nlegs = ["text"]\ndepth = 7\n[scoring]\nw_importance = 0.1\n'
+        "[injection]\ninject_limit = 2\n"
+    )
+    command = ("sweep", "./tables", "--grid", "half_life_days=30,365", "--json")
+    done = nousmem(*command, "--settings", "base.toml", cwd=place)
+    assert done.returncode == 0, done.stderr
+    best, against = (json.loads(done.stdout)[name] for name in ("best", "baseline"))
+    assert best["retrieval"] == {"legs": ["text"], "depth": 7, "terms": []}
+    assert best["injection"]["inject_limit"] == 2
+    assert best["scoring"]["w_importance"] == 0.1
+    # What is compared with is the default scoring on the same legs, as deep.
+    assert against["retrieval"] == best["retrieval"]
+    assert against["scoring"]["w_importance"] == 0.3
+    done = nousmem(*command, "--settings", "base.toml", "--depth", "9", "--legs", "all", cwd=place)
+    retrieval = json.loads(done.stdout)["best"]["retrieval"]
+    assert retrieval == {"legs": None, "depth": 9, "terms": []}
+    done = nousmem(*command, "--set", "w_importance=0.2", "--set", "depth=4", cwd=place)
+    best = json.loads(done.stdout)["best"]
+    assert (best["scoring"]["w_importance"], best["retrieval"]["depth"]) == (0.2, 4)
+    done = nousmem(*command, "--set", "half_life_days=9", cwd=place)
+    assert (done.returncode, "half_life_days: fixed here and varied" in done.stderr) == (2, True)
+    done = nousmem(*command, "--preset", "recommended", cwd=place)
+    assert json.loads(done.stdout)["best"]["scoring"]["w_recency"] == 0
+    done = nousmem(*command, "--preset", "recommended", "--settings", "base.toml", cwd=place)
+    assert (done.returncode, "not both" in done.stderr) == (2, True)
+
+
+def test_settings_are_drawn(place: Path):
+    command = ("sweep", "./tables", "--grid", "half_life_days=30,90,365,3650", "--json")
+    done = nousmem(*command, "--sampler", "random", "--trials", "16", "--seed", "3", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["rows"]) == 1 + 4  # the start, and each of the list once
+    done = nousmem(*command, "--sampler", "random", cwd=place)
+    assert (done.returncode, "trials" in done.stderr) == (2, True)
+    done = nousmem(*command, "--sampler", "rnadom", cwd=place)
+    assert (done.returncode, "did you mean 'random'" in done.stderr) == (2, True)
+
+
+def test_top_limits_the_groups_too(place: Path):
+    grid = ("--grid", "half_life_days=30,90,365,3650", "--grid", "rrf_k=5,60", "--by", "user_id")
+    done = nousmem("sweep", "./tables", *grid, "--top", "2", cwd=place)
+    assert done.returncode == 0, done.stderr
+    _, _, table = done.stdout.partition("by user_id, the best 2 of 9 settings")
+    rows = [line for line in table.splitlines() if line.strip().endswith(" 58")]
+    assert len(rows) == 2
+
+
+def test_the_winner_of_several_conditions_is_named(place: Path):
+    text = EXPERIMENT.replace("[scoring]", "[retrieval]\ndepth = [1, 30]\n[scoring]")
+    (place / "depths.toml").write_text(text)
+    done = nousmem("sweep", "depths.toml", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "2 conditions: 2 ways to retrieve, 116 searches in all, 6 settings" in done.stderr
+    assert "compared with the baseline of tables, depth 1, Settings(Scoring(" in done.stdout
+    (winner,) = [line for line in done.stdout.splitlines() if line.startswith("winner: ")]
+    assert winner.startswith("winner: tables, depth 30, by nDCG@10 on unseen folds; its best")
+    assert "depth = 30" in (place / "out" / "depths" / "best.toml").read_text()
+    done = nousmem("sweep", "depths.toml", "--json", cwd=place)
+    document = json.loads(done.stdout)
+    assert document["winner"] == 1
+    assert [one["retrieval"]["depth"] for one in document["best"]] == [1, 30]
+
+
+def test_presets_and_whole_settings_are_compared(place: Path):
+    tables = ("--path", "tables", "--json")
+    done = nousmem("compare", "documented", "recommended", *tables, cwd=place)
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)["rows"][0]
+    assert row["difference"] > 0.1
+    (place / "shallow.toml").write_text("[retrieval]\ndepth = 1\n")
+    (place / "plain.toml").write_text("")
+    done = nousmem("compare", "documented", "plain.toml", *tables, cwd=place)
+    assert json.loads(done.stdout)["rows"][0]["difference"] == 0
+    done = nousmem("compare", "documented", "shallow.toml", *tables, cwd=place)
+    assert json.loads(done.stdout)["rows"][1]["difference"] != 0
+    done = nousmem("compare", "documented", "recomended", *tables, cwd=place)
+    assert done.returncode == 2
+    (place / "made.toml").write_text('embedder = "hashing-1:256"\n')
+    done = nousmem("compare", "documented", "made.toml", *tables, cwd=place)
+    assert "measured with embedder hashing-1:256, and are compared with none" in done.stderr
 
 
 def test_an_unknown_attribute_is_refused_before_any_work(place: Path):
@@ -208,6 +322,17 @@ def test_the_gate_fails_with_one(place: Path):
     fell = nousmem(*command, "--json", cwd=place)
     document = json.loads(fell.stdout)
     assert (fell.returncode, document["passed"]) == (1, False)
+    queries = {row["query_id"] for row in document["moved"]}
+    assert document["n_moved"] == len(queries) < len(document["moved"])
+    assert document["n_queries"] == 58
+    assert document["changed"] == [
+        "tables: w_relevance was 0.5, and is -1.0",
+        "tables: w_importance was 0.3, and is 0.0",
+        "tables: w_recency was 0.0, and is None",
+    ]
+    said = nousmem(*command, cwd=place).stdout
+    assert f"queries that moved: {document['n_moved']} of 58, the largest falls first" in said
+    assert "changed since the baseline: tables: w_relevance was 0.5, and is -1.0" in said
     assert document["moved"][0]["change"] < 0
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import nousmem as nm
-from nousmem.cli.app import app
-from nousmem.cli.opening import opened
+from nousmem.cli._app import app
+from nousmem.cli._opening import opened
 
 RUN = [sys.executable, "-W", "error", "-c", "from nousmem.cli import main; main()", "mcp"]
 HELLO = {
@@ -40,7 +40,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
 NOISY = """
 import sys
 sys.modules["pydantic_ai"] = None
-from nousmem.agent import tools
+from nousmem.agent import _tools as tools
 def recall(*args, **options):
     print("a library prints something")
     return {"status": "found", "count": 0, "memories": []}
@@ -104,17 +104,33 @@ def test_an_interrupt_ends_it_though_nothing_is_said():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["bogus:x"], "unknown store 'bogus'"),
+        (["bogus:x"], "store 'bogus:x': there is no module 'bogus'"),
         (["memory:", "--embedder", "minilmm"], "did you mean 'minilm'"),
         (["memory:", "--http", "here"], "--http must be PORT or HOST:PORT, got 'here'"),
         (["memory:", "--http", "203.0.113.1:0"], "cannot listen on 203.0.113.1:0"),
         (["memory:", "--settings", "absent.toml"], "cannot read the settings absent.toml"),
+        (["memory:", "--preset", "recomended"], "did you mean 'recommended'"),
+        (["memory:", "--set", "w_frequency=1"], "w_frequency is a weight of no leg or term"),
+        (["memory:", "--set", "legs=vector"], "needs an embedder"),
     ],
 )
 def test_a_wrong_option_is_refused(options: list[str], message: str):
     with pytest.raises(nm.NousmemError) as caught:
         app(["mcp", *options], standalone_mode=False)
     assert message in str(caught.value)
+
+
+def test_the_options_reach_the_memory_that_is_served(monkeypatch: pytest.MonkeyPatch):
+    served: list[Any] = []
+    monkeypatch.setattr("nousmem.cli._mcp._serve", lambda access, _: served.append(access))
+    options = ["--preset", "recommended", "--set", "depth=7", "--evidence", "--explain"]
+    app(["mcp", "memory:", *options], standalone_mode=False)
+    app(["mcp", "memory:"], standalone_mode=False)
+    asked, plain = served
+    assert asked.settings == nm.Settings.preset("recommended").replace(depth=7)
+    assert (asked.recall_evidence, asked.explain_recall) == (True, True)
+    assert plain.settings == nm.Settings()
+    assert (plain.recall_evidence, plain.explain_recall) == (False, False)
 
 
 def test_a_refusal_is_one_line_and_status_2():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from nousmem.cli.app import app
+from nousmem.cli._app import app
 from nousmem.errors import NousmemError
 
 TEXT = """
@@ -94,6 +94,35 @@ def test_an_option_of_memory_holds_for_every_setting(folder: Path) -> None:
     assert run(file, "--option", "inject_min_score")[0] == 2
 
 
+def test_settings_have_their_thresholds_and_legs_with_them(folder: Path) -> None:
+    file = str(folder / "sessions" / "bees.toml")
+    (folder / "easy.toml").write_text("[injection]\ninject_min_score = 0\n")
+    (folder / "strict.toml").write_text("[injection]\ninject_limit = 0\n")
+    files = ("--settings", str(folder / "easy.toml"), "--settings", str(folder / "strict.toml"))
+    told = run(file, *files)[1]
+    assert "easy: 2 of 2" in told
+    assert "strict: 0 of 2" in told
+    code, told, _ = run(file, *files, "--set", "depth=3", "--set", "inject_limit=1", "--json")
+    assert code == 0
+    found = {one["setting"]: one["settings"] for one in json.loads(told)["sessions"]}
+    assert [one["retrieval"]["depth"] for one in found.values()] == [3, 3]
+    assert [one["injection"]["inject_limit"] for one in found.values()] == [1, 1]
+    assert [one["injection"]["inject_min_score"] for one in found.values()] == [0, 0.3]
+
+
+def test_presets_are_settings_too(folder: Path) -> None:
+    file = str(folder / "sessions" / "bees.toml")
+    told = run(file, "--preset", "recommended")[1]
+    assert "recommended: 2 of 2" in told
+    assert "default:" not in told
+    told = run(file, "--settings", "default", "--preset", "recommended")[1]
+    assert "default: 1 of 2" in told
+    assert "recommended: 2 of 2" in told
+    for wrong in (("--preset", "best"), ("--preset", "documented") * 2):
+        done = CliRunner().invoke(app, ["session", file, *wrong])
+        assert isinstance(done.exception, NousmemError)
+
+
 def test_faults_have_a_line_each_and_status_2(folder: Path) -> None:
     file = folder / "sessions" / "bees.toml"
     file.write_text(TEXT.replace("text", "txet"))
@@ -106,8 +135,8 @@ def test_faults_have_a_line_each_and_status_2(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("[scoring]\ndecay = 1", "unknown scoring parameter 'decay'"),
-        ("decay_lambda = 0", "expected a table [scoring]"),
+        ("[scoring]\ndecay = 1", "[scoring] has no parameter 'decay'"),
+        ("decay_lambda = 0", "no 'decay_lambda', which stands in [scoring]"),
         ("[scoring", "cannot read the settings"),
     ],
 )

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 import nousmem as nm
-from nousmem.cli import output
+from nousmem.cli import _output as output
 from nousmem.errors import StoreError
 from nousmem.upkeep.transfer import export_entries
 

@@ -130,7 +130,12 @@ def test_reembed(nousmem: Run, url: str) -> None:
     with nm.open_store(url) as store:
         embedders = {entry.embedder for entry in store.list(include_superseded=True)}
         assert embedders == {model.fingerprint}
-        assert nm.Search(store, model, legs=["vector"])("Bo drinks tea")[0].entry.id == "m2"
+        assert (
+            nm.Search(store, model, retrieval=nm.Retrieval(legs=["vector"]))("Bo drinks tea")[
+                0
+            ].entry.id
+            == "m2"
+        )
     done = nousmem("reembed", url, "--embedder", "hashing")
     assert (done.status, done.out) == (0, f"reembedded 0 entries: {url}\n")
 
@@ -188,7 +193,7 @@ def test_an_import_of_nothing_makes_no_store(nousmem: Run, tmp_path: Path) -> No
 
 
 def test_a_store_that_cannot_be_looked_after(nousmem: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nousmem.cli.opening.open_store", lambda url: object())
+    monkeypatch.setattr("nousmem.cli._opening.open_store", lambda url: object())
     for arguments in (["check", "memory:"], ["forget", "memory:", "--everything"]):
         done = nousmem(*arguments)
         assert done.status == 2

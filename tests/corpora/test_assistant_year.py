@@ -13,9 +13,9 @@ import Stemmer
 
 from nousmem.corpora import load_corpus
 from nousmem.corpora.assistant_year import bundled_folder, generate, load_bundled, read, write
-from nousmem.corpora.assistant_year.files import FILES
+from nousmem.corpora.assistant_year._files import FILES
+from nousmem.corpora.assistant_year._timeline import ACCESS_FROZEN, ASK_FROM
 from nousmem.corpora.assistant_year.phrases import load_phrases
-from nousmem.corpora.assistant_year.timeline import ACCESS_FROZEN, ASK_FROM
 from nousmem.entry import MemoryType
 from nousmem.errors import CorpusError, CorpusFileMissing
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import nousmem as nm
-from nousmem.corpora.assistant_year.files import read
+from nousmem.corpora.assistant_year._files import read
 
 TURNS = [
     {"dia_id": f"D1:{at}", "speaker": "Zoë", "text": text}

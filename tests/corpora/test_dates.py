@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nousmem.corpora.dates import parse_beam_anchor, parse_locomo_date, parse_longmemeval_date
+from nousmem.corpora._dates import parse_beam_anchor, parse_locomo_date, parse_longmemeval_date
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import pytest
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.corpora.locomo import CATEGORIES
+from nousmem.corpora._locomo import CATEGORIES
 
 pytestmark = pytest.mark.corpus
 

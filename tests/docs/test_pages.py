@@ -1,6 +1,7 @@
 """What the documentation shows works: every block of code on every page, and in the README.
 
-- `python` is run; the blocks of a page share their names, and a folder to work in.
+- `python` is run; the blocks of a page share their names, and a folder to work in. A first line
+  `# folder/name.py` makes it a module there instead, which those below it may import.
 - `bash` is run there too, `sh` is checked without being run: that the command and its options
   exist, that extras and make targets do. Of other programs only the name is checked.
 - `text` is what the block above it prints; `...` stands for anything.
@@ -16,9 +17,10 @@ import io
 import json
 import re
 import shlex
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,25 +34,33 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import nousmem as nm
-from nousmem.cli.app import app
-from nousmem.cli.settings import read_settings
+from nousmem.cli._app import app
 from nousmem.evaluation.experiments import read_experiment
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAMS = ("cd", "claude", "dask", "export", "git", "jupyter", "mkdocs", "nbstripout", "pytest")
 PRINTED = "__printed__"
+MODULES = "mine"
+"""The folder of a page's own modules."""
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Work in an empty folder, as wide as a terminal, with the corpora read once for all pages."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(nm, "load_corpus", _loaded)
     monkeypatch.setattr("nousmem.evaluation.experiments.conditions.load_corpus", _loaded)
-    monkeypatch.setattr("nousmem.cli.load.load_corpus", _loaded)
-    return tmp_path
+    monkeypatch.setattr("nousmem.cli._load.load_corpus", _loaded)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    known = set(sys.modules)
+    yield tmp_path
+    # The modules that the page made, which the next one may call alike.
+    for name in set(sys.modules) - known:
+        file = getattr(sys.modules[name], "__file__", None)
+        if name == MODULES or (file and Path(file).is_relative_to(tmp_path)):
+            del sys.modules[name]
 
 
 @cache
@@ -64,6 +74,24 @@ def _loaded(name: str, **options: Any) -> nm.Corpus:
 def test_its_blocks_work(page: Path) -> None:
     for example in examples(page):
         example.evaluate()
+
+
+def test_the_suites_of_extending_pass() -> None:
+    for example in examples(ROOT / "docs" / "extending.md"):
+        if str(example.parsed).startswith(f"# {MODULES}/"):
+            example.evaluate()
+    suites = vars(importlib.import_module(f"{MODULES}.test_mine"))
+    run = [
+        getattr(suite(), name)
+        for key, suite in suites.items()
+        if key.startswith("Test")
+        for name in dir(suite)
+        if name.startswith("test_")
+    ]
+    assert len(run) > 20
+    for test in run:
+        with suppress(pytest.skip.Exception):
+            test()
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
@@ -88,6 +116,7 @@ def test_the_reference_leaves_no_package_out() -> None:
         "nousmem.corpora.assistant_year",
         # what they have is in nousmem.evaluation
         *(f"nousmem.evaluation.{name}" for name in ("injections", "judging", "replays", "sweeps")),
+        "nousmem.evaluation.measures",
         "nousmem.evaluation.statistics",
         "nousmem.testing.store_suite",
         "nousmem.viz.explorer",  # what it has is in nousmem.viz
@@ -130,7 +159,15 @@ def examples(page: Path) -> Iterator[Example]:
 
 
 def run_python(example: Example) -> None:
-    """Run a block, and keep what it prints."""
+    """Run a block, and keep what it prints; a module is written, and imported."""
+    named = re.match(r"# ((\w+/)*\w+)\.py\n", str(example.parsed))
+    if named:
+        file = Path(f"{named[1]}.py")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(str(example.parsed))
+        importlib.invalidate_caches()
+        importlib.import_module(named[1].replace("/", "."))
+        return
     example.namespace.setdefault("__name__", "page")
     printed = io.StringIO()
     with redirect_stdout(printed):
@@ -215,8 +252,8 @@ def read_toml(example: Example) -> None:
         from nousmem.agent.sessions import read_session
 
         read_session(file)
-    elif "scoring" in document:
-        read_settings(file)
+    elif {"retrieval", "scoring", "injection"} & document.keys():
+        nm.Settings.from_toml(file)
 
 
 EVALUATORS: dict[str, Callable[[Example], None]] = {

@@ -22,7 +22,7 @@ from nousmem.embeddings import (
 )
 from nousmem.embeddings.vector_cache import VectorCache, text_key
 from nousmem.errors import EmbedderError, InvalidEntry, InvalidParameter
-from nousmem.testing.embedder_conformance import EmbedderConformance
+from nousmem.testing._embedder_conformance import EmbedderConformance
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

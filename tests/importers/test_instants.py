@@ -6,7 +6,7 @@ import pytest
 
 from nousmem.corpora.reading import Node
 from nousmem.errors import CorpusError
-from nousmem.importers.instants import read_instant
+from nousmem.importers._instants import read_instant
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EPOCH = 1714564800

@@ -21,7 +21,7 @@ from nousmem.importers import (
     read_mem0,
     read_memories,
 )
-from nousmem.importers.langgraph import decode_labels, encode_labels
+from nousmem.importers._langgraph import decode_labels, encode_labels
 
 NOON = "2024-05-01T12:00:00Z"
 MEM0 = {"id": "m1", "memory": "Ada drinks tea", "user_id": "ada", "created_at": NOON}
@@ -219,7 +219,7 @@ def test_a_long_array_is_not_held_whole(tmp_path: Path) -> None:
             stream.write(("," if number else "") + json.dumps(record))
         stream.write("]")
     code = (
-        "import sys, tracemalloc; from nousmem.importers.documents import documents\n"
+        "import sys, tracemalloc; from nousmem.importers._documents import documents\n"
         "tracemalloc.start(); n = sum(1 for _ in documents(sys.argv[1]))\n"
         "assert n == 10_000; print(tracemalloc.get_traced_memory()[1])"
     )

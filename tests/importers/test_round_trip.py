@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import nousmem as nm
 from nousmem.importers import list_targets, read_memories, write_memories
-from nousmem.importers.registry import _SOURCES
+from nousmem.importers._registry import _SOURCES
 
 # Names that some format gives a meaning.
 NAMES = st.sampled_from(

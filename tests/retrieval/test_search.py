@@ -66,8 +66,10 @@ def scoring_of(opts: dict) -> nm.Scoring:
 def call(search: nm.Search, query: str, opts: dict) -> Hits:
     limit = opts.get("limit", 10)
     scope = opts.get("scope", {})
-    search = search.replace(scoring=scoring_of(opts), depth=max(1, 3 * limit))
-    return search(
+    settings = nm.Settings(
+        scoring=scoring_of(opts), retrieval=nm.Retrieval(depth=max(1, 3 * limit))
+    )
+    return search.replace(settings=settings)(
         query,
         scope=nm.GLOBAL if scope == "global" else scope,
         type=opts.get("type"),
@@ -209,14 +211,14 @@ class ZeroEmbedder(nm.embeddings.HashingEmbedder):
 def test_a_failing_embedder_degrades_to_text_and_says_so(
     store: MemoryStore, embedder: nm.embeddings.HashingEmbedder
 ) -> None:
-    with pytest.warns(DegradedSearchWarning, match="text only"):
+    with pytest.warns(DegradedSearchWarning, match="without vectors"):
         hits = nm.Search(store, embedder)("dark mode", now=NOW)
     assert hits.degraded
     assert rows(hits) == rows(nm.Search(store)("dark mode", now=NOW))
     with pytest.raises(nm.NousmemError):
         nm.Search(store, embedder, on_embedder_error="raise")("dark mode", now=NOW)
     with pytest.raises(nm.EmbedderError):
-        nm.Search(store, embedder, legs=["vector"])("dark mode", now=NOW)
+        nm.Search(store, embedder, retrieval=nm.Retrieval(legs=["vector"]))("dark mode", now=NOW)
 
 
 def test_a_store_without_vector_search_is_read_by_text_alone(store: MemoryStore) -> None:
@@ -227,7 +229,7 @@ def test_a_store_without_vector_search_is_read_by_text_alone(store: MemoryStore)
     assert hits
     assert hits.degraded is None
     with pytest.raises(nm.InvalidParameter, match="search_vector"):
-        nm.Search(TextOnly(), legs=["vector"])
+        nm.Search(TextOnly(), retrieval=nm.Retrieval(legs=["vector"]))
 
 
 @pytest.mark.parametrize("url", ["memory:", "sqlite::memory:", "duckdb::memory:"])
@@ -285,7 +287,9 @@ def test_explained_contributions_add_up_exactly(seed: int) -> None:
     )
     chosen = [ENTRIES[at] for at in rng.choice(len(ENTRIES), 6, replace=False)]
     legs = {"text": [(entry, rng.random()) for entry in chosen]}
-    hits = Hits(Candidates.union(legs), scoring, query="q", now=NOW, limit=None, min_score=-np.inf)
+    candidates = Candidates.union(legs, now=NOW, query="q")
+    settings = nm.Settings(scoring=scoring)
+    hits = Hits(candidates, settings, now=NOW, limit=None, min_score=-np.inf)
     for hit in hits:
         assert hits.explain(hit.rank)["contribution"].sum() == hit.score
 
@@ -383,10 +387,10 @@ def test_bad_options_are_refused(
 
 def test_bad_searches_are_refused(store: MemoryStore) -> None:
     with pytest.raises(nm.UnknownName, match="vector"):
-        nm.Search(store, legs=["vectr"])
+        nm.Retrieval(legs=["vectr"])
     for depth in (0, 2.5, True, "30"):
         with pytest.raises(nm.InvalidParameter, match="depth must be a whole number"):
-            nm.Search(store, depth=depth)
+            nm.Retrieval(depth=depth)
     with pytest.raises(nm.UnknownName, match="degrade, raise"):
         nm.Search(store, on_embedder_error="ignore")
     with pytest.raises(nm.InvalidParameter, match="query must be text"):
@@ -397,8 +401,8 @@ def test_bad_searches_are_refused(store: MemoryStore) -> None:
 
 def test_a_store_and_an_embedder_may_be_given_by_name(tmp_path: Path) -> None:
     file = tmp_path / "mine.db"
-    with pytest.raises(nm.UnknownName, match="vector"):
-        nm.Search(f"sqlite:{file}", legs=["vectr"])
+    with pytest.raises(nm.InvalidParameter, match="settings"):
+        nm.Search(f"sqlite:{file}", settings="best.toml")
     assert not file.exists()
     embedder = nm.open_embedder("hashing")
     nm.open_store(f"sqlite:{file}").put(
@@ -407,8 +411,9 @@ def test_a_store_and_an_embedder_may_be_given_by_name(tmp_path: Path) -> None:
     search = nm.Search(f"sqlite:{file}", "hashing")
     assert search.embedder.fingerprint == embedder.fingerprint
     assert [hit.entry.id for hit in search("bees")] == ["a"]
-    deeper = search.replace(depth=50)
-    assert (deeper.store, deeper.embedder, deeper.depth) == (search.store, search.embedder, 50)
+    deeper = search.replace(settings=search.settings.replace(depth=50))
+    assert (deeper.store, deeper.embedder) == (search.store, search.embedder)
+    assert deeper.retrieval.depth == 50
     assert nm.Search(f"sqlite:{file}", "none").embedder is None
 
 
@@ -418,7 +423,11 @@ def test_a_store_and_an_embedder_may_be_given_by_name(tmp_path: Path) -> None:
         ({"store": None}, r"store must be .*, got None; .*open_store"),
         ({"store": MemoryStore}, r"store must be .*open_store"),
         ({"embedder": 3}, r"embedder must be .*, got 3; .*open_embedder"),
-        ({"scoring": "best.toml"}, r"scoring must be a Scoring, got 'best.toml'; .*from_toml"),
+        ({"settings": "best.toml"}, r"settings must be Settings, got 'best.toml'; .*from_toml"),
+        ({"settings": nm.Scoring()}, r"settings must be Settings, .*; give it as scoring="),
+        ({"scoring": "best.toml"}, r"scoring must be a Scoring, got 'best.toml'; .*Scoring\(\)"),
+        ({"retrieval": 30}, r"retrieval must be a Retrieval, got 30; .*Retrieval\(\)"),
+        ({"embedder_seconds": 0}, r"embedder_seconds must be above 0, got 0"),
     ],
 )
 def test_what_search_does_not_take_is_refused_with_a_way_out(options: dict, message: str) -> None:
@@ -433,11 +442,12 @@ def test_an_unknown_name_is_refused_as_where_it_is_opened() -> None:
         nm.Search("sqlit:mine.db")
 
 
-def test_a_limit_above_the_pool_reads_deeper() -> None:
+def test_a_limit_above_the_depth_reads_deeper() -> None:
     store = MemoryStore()
     store.put(nm.Entry("same text", id=f"{at:02d}", created_at=NOW) for at in range(50))
     assert len(nm.Search(store)("same text", limit=45, now=NOW)) == 45
-    assert len(nm.Search(store, depth=20)("same text", limit=45, now=NOW)) == 20
+    shallow = nm.Search(store, retrieval=nm.Retrieval(depth=20))
+    assert len(shallow("same text", limit=45, now=NOW)) == 20
 
 
 def test_a_vector_that_is_given_is_taken_for_the_embedders() -> None:

@@ -16,7 +16,6 @@ import nousmem as nm
 from nousmem.retrieval.candidates import Candidates, score_candidates
 from nousmem.retrieval.hits import Hits
 from nousmem.scoring import (
-    RELEVANCE_PARAMETERS,
     UPDATE_PARAMETERS,
     Scoring,
     decay_under,
@@ -206,8 +205,10 @@ def cities() -> list[nm.Entry]:
 
 def found(entries: list[nm.Entry], scoring: nm.Scoring, **options) -> nm.Hits:
     scores = {"old": 0.9, "new": 0.8, "other": 0.75}
-    candidates = Candidates.union({"text": [(entry, scores[entry.id]) for entry in entries]})
-    return Hits(candidates, scoring, query="lives", now=NOW, limit=None, **options)
+    candidates = Candidates.union(
+        {"text": [(entry, scores[entry.id]) for entry in entries]}, now=NOW, query="lives"
+    )
+    return Hits(candidates, nm.Settings(scoring=scoring), now=NOW, limit=None, **options)
 
 
 def ids(hits) -> list[str]:
@@ -265,7 +266,8 @@ def test_whatever_moves_updates_tells_what_it_pushed_out(
     old, new, other = cities()
     legs = {"text": [(old, 0.9), (other.replace(id="mid"), 0.85), (new, 0.8)]}
     scoring = ON.replace(update_penalty=0).replace(**moved_by)
-    hits = Hits(Candidates.union(legs), scoring, query="lives", now=NOW, limit=2)
+    candidates = Candidates.union(legs, now=NOW, query="lives")
+    hits = Hits(candidates, nm.Settings(scoring=scoring), now=NOW, limit=2)
     assert pushed_out not in ids(hits)
     assert ids(hits.suppressed) == [pushed_out]
 
@@ -290,9 +292,9 @@ def test_the_same_instant_is_no_update() -> None:
 
 @pytest.mark.parametrize("name", ["update_similarity", "update_ratio", "update_depth"])
 def test_off_is_off(name: str) -> None:
-    candidates = Candidates.union({"text": [(entry, 0.5) for entry in cities()]})
-    plain = score_candidates(candidates, Scoring(), now=NOW)
-    off = score_candidates(candidates, Scoring(**{name: 1}), now=NOW)
+    candidates = Candidates.union({"text": [(entry, 0.5) for entry in cities()]}, now=NOW)
+    plain = score_candidates(candidates, Scoring())
+    off = score_candidates(candidates, Scoring(**{name: 1}))
     assert plain.score.tobytes() == off.score.tobytes()
     assert (plain.freshness == 1).all()
     assert not Scoring(**{name: 1}).prefers_updates()
@@ -376,13 +378,16 @@ def test_the_new_parameters_go_to_files_and_back() -> None:
         update_ratio=0.9,
         update_depth=10,
     )
-    table = tomllib.loads(scoring.to_toml())["scoring"]
+    table = tomllib.loads(nm.Settings(scoring=scoring).to_toml())["scoring"]
     assert nm.Scoring.from_dict(table) == scoring
     assert isinstance(scoring.update_depth, int)
     for shown in ("decay_floor=0.1", "min_score=-0.25", "update_penalty=0.07", "update_depth=10"):
         assert shown in repr(scoring)
     assert "update" not in repr(Scoring())
-    assert set(UPDATE_PARAMETERS) < set(RELEVANCE_PARAMETERS)
+    for name in UPDATE_PARAMETERS:
+        changed = scoring.replace(**{name: 0.5 if name != "update_depth" else 3})
+        relevance = [one.relevance_parameters(("text",)) for one in (scoring, changed)]
+        assert relevance[0] != relevance[1], name
 
 
 def test_the_half_life_in_force_can_be_read() -> None:

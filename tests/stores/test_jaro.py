@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Jaro
 from rapidfuzz.process import cdist
 
-from nousmem.stores.jaro import fold, jaro, nearest
+from nousmem.stores._jaro import fold, jaro, nearest
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "golden" / "jaro.json").read_text(encoding="utf-8")

@@ -22,9 +22,9 @@ from nousmem import (
     Scope,
     StoreError,
 )
+from nousmem.stores._postgres import PostgresStore
+from nousmem.stores._sqlite import SQLiteStore
 from nousmem.stores.base import ScoredEntries
-from nousmem.stores.postgres import PostgresStore
-from nousmem.stores.sqlite import SQLiteStore
 
 psycopg = pytest.importorskip("psycopg")
 

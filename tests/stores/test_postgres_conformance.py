@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from nousmem.stores.postgres import PostgresStore
+from nousmem.stores._postgres import PostgresStore
 from nousmem.testing import StoreConformance
 
 psycopg = pytest.importorskip("psycopg")

@@ -15,7 +15,7 @@ from nousmem import (
     MissingDependency,
     StoreError,
 )
-from nousmem.stores.postgres import PostgresStore
+from nousmem.stores._postgres import PostgresStore
 
 psycopg = pytest.importorskip("psycopg")
 

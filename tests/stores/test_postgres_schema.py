@@ -14,8 +14,8 @@ from nousmem import (
     Entry,
     StoreError,
 )
+from nousmem.stores._postgres import PostgresStore
 from nousmem.stores.base import ScoredEntries
-from nousmem.stores.postgres import PostgresStore
 
 psycopg = pytest.importorskip("psycopg")
 

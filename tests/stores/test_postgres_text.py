@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nousmem import Entry
+from nousmem.stores._postgres import PostgresStore
+from nousmem.stores._sqlite import SQLiteStore
 from nousmem.stores.base import ScoredEntries
-from nousmem.stores.postgres import PostgresStore
-from nousmem.stores.sqlite import SQLiteStore
 
 Open = Callable[..., PostgresStore]
 T0 = datetime(2026, 3, 15, 12, tzinfo=UTC)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nousmem import GLOBAL, Entry, InvalidScope, Scope
+from nousmem.stores._postgres import PostgresStore
 from nousmem.stores.base import KeptStore
-from nousmem.stores.postgres import PostgresStore
 
 Open = Callable[..., PostgresStore]
 T0 = datetime(2026, 3, 15, 12, tzinfo=UTC)

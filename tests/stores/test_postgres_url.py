@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nousmem import InvalidParameter
-from nousmem.stores.postgres_url import parse_postgres_url
+from nousmem.stores._postgres_url import parse_postgres_url
 
 
 def test_defaults() -> None:

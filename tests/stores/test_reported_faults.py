@@ -85,7 +85,7 @@ assert len(set(HOSTILE)) == 50
 
 def read_paths(store: Any, folder: Path) -> dict[str, Callable[[nm.Scope], list[nm.Entry]]]:
     """Return every way to read a scope, each giving all it can."""
-    search = nm.Search(store, Model(), depth=10_000)
+    search = nm.Search(store, Model(), retrieval=nm.Retrieval(depth=10_000))
     forgetful = search.replace(scoring=nm.Scoring(decay_lambda=5, w_importance=0))
 
     def hits(scope: nm.Scope, run: nm.Search = search, **options: Any) -> nm.Hits:
@@ -345,7 +345,7 @@ def test_readers_are_not_in_each_others_way(store: Any) -> None:
     def read(at: int) -> int:
         count = 0
         scope = nm.Scope(user_id=f"user{at % 4}")
-        search = nm.Search(store, Model(), depth=500)
+        search = nm.Search(store, Model(), retrieval=nm.Retrieval(depth=500))
         while not done or count == 0:
             hits = search(QUERY, scope=scope, limit=500, now=NOW)
             assert {hit.entry.user_id for hit in hits} == {scope.user_id}

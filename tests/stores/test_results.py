@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import nousmem as nm
-from nousmem.stores import results
+from nousmem.stores import _results as results
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 TABLE = {name: nm.Entry(f"note {name}", id=name, created_at=NOON) for name in "abc"}

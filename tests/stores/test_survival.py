@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 import nousmem as nm
-from nousmem.stores import file_faults, sqlite_file, sqlite_schema
-from nousmem.stores.sqlite import SQLiteStore
+from nousmem.stores import _file_faults as file_faults
+from nousmem.stores import _sqlite_file as sqlite_file
+from nousmem.stores import _sqlite_schema as sqlite_schema
+from nousmem.stores._sqlite import SQLiteStore
 
 NOW = datetime(2026, 3, 15, tzinfo=UTC)
 
@@ -40,7 +42,7 @@ def run_child(code: str, *arguments: object) -> subprocess.CompletedProcess:
 KILLED_WHILE_LOADING = """
     import contextlib, os, signal, sys
     import nousmem as nm
-    from nousmem.stores import sqlite, sqlite_file
+    from nousmem.stores import _sqlite as sqlite, _sqlite_file as sqlite_file
 
     path, transaction = sys.argv[1], sys.argv[2] == "True"
     if not transaction:

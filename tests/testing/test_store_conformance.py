@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nousmem.testing import StoreConformance
-from nousmem.testing.store_suite.case import StoreCase
+from nousmem.testing.store_suite._case import StoreCase
 
 HERE = Path(__file__).parent
 

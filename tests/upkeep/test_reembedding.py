@@ -75,16 +75,19 @@ def test_every_vector_is_changed_and_nothing_else(store, cached):
     assert bare == [entry.replace(embedding=None) for entry in before]
 
 
+BY_VECTOR = nm.Retrieval(legs=["vector"])
+
+
 def test_the_old_embedder_is_refused_afterwards(store, cached):
     old, new = Model("old"), Model("new")
     store.put(nm.embed(notes(3), old))
-    assert nm.Search(store, old, legs=["vector"])("note 1")[0].entry.id == "n00001"
+    assert nm.Search(store, old, retrieval=BY_VECTOR)("note 1")[0].entry.id == "n00001"
     nm.reembed(store, cached(new))
     with pytest.raises(nm.EmbeddingMismatch, match=r"'old'.*'new'.*reembed"):
         nm.Search(store, old)("note 1")
     with pytest.raises(nm.EmbeddingMismatch, match="'old'"):
         store.put(nm.embed(notes(1), old))
-    assert nm.Search(store, new, legs=["vector"])("note 1")[0].entry.id == "n00001"
+    assert nm.Search(store, new, retrieval=BY_VECTOR)("note 1")[0].entry.id == "n00001"
 
 
 @pytest.mark.parametrize("dimension", [4, 7])

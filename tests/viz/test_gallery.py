@@ -27,7 +27,8 @@ from matplotlib.testing.exceptions import ImageComparisonFailure
 from matplotlib.text import Text
 from PIL import Image
 
-from nousmem.scoring import Scoring, composite, decay, recency
+import nousmem as nm
+from nousmem.scoring import CURVES, Scoring, composite, decay, recency
 from nousmem.viz import plots, style
 
 KEPT = Path(__file__).parents[1] / "golden" / "gallery"
@@ -95,23 +96,48 @@ def ranking(scoring, *, freshness=None):
         "relevance": np.array([0.84, 0.71, 1.0, 0.44, 0.32]),
         "freshness": np.ones(5) if freshness is None else np.array(freshness),
         "age_hours": age,
-        "decay": decay(age, decay_lambda=scoring.decay_lambda),
+        "decay": decay(age, decay_lambda=scoring.decay_lambda, curve=CURVES["exponential"]),
         "importance": np.array([0.6, 0.3, 0.5, 0.9, 0.2]),
         "recency": recency(age, recency_lambda=scoring.recency_lambda),
     }
-    weights = dict(
-        zip(("w_relevance", "w_importance", "w_recency"), scoring.weights(), strict=True)
-    )
-    score = composite(
+    values = (
         columns["relevance"] * columns["freshness"] * columns["decay"],
         columns["importance"],
         columns["recency"],
-        **weights,
     )
+    score = composite(zip(scoring.term_weights(), values, strict=True))
     frame = pd.DataFrame(
         {"doc_id": [f"m{i}" for i in range(5)], "content": contents, "score": score, **columns}
     ).sort_values("score", ascending=False)
     return frame.assign(rank=range(1, 6))
+
+
+@nm.term
+def frequency(candidates):
+    return np.log1p(candidates.access_count) / np.log(101)
+
+
+@nm.term(decays=True)
+def same_place(candidates):
+    return np.array(["Newport" in entry.content for entry in candidates.entries], dtype=float)
+
+
+OWN = nm.Settings(
+    retrieval=nm.Retrieval(terms=[frequency, same_place]),
+    scoring=nm.Scoring(
+        half_life_days=60, w_recency=0.1, weights={"frequency": 0.2, "same_place": 0.4}
+    ),
+)
+
+
+def own_ranking():
+    """Return a ranking with two terms of somebody's own; age takes from the second."""
+    frame = ranking(OWN.scoring).sort_values("doc_id").reset_index(drop=True)
+    frame["frequency"] = [0.2, 0.5, 0.9, 0, 0.6]
+    frame["same_place"] = [1.0, 0, 0, 0, 0]
+    frame["relevance"] += 0.4 * frame["same_place"]
+    frame["score"] += 0.5 * 0.4 * frame["same_place"] * frame["decay"] + 0.2 * frame["frequency"]
+    return frame.sort_values("score", ascending=False).assign(rank=range(1, 6))
 
 
 def differences():
@@ -168,6 +194,7 @@ PICTURES = {
     "score-parts-freshness": lambda ax=None: plots.score_parts(
         ranking(TUNED, freshness=[1.15, 1, 0.8, 1, 1]), scoring=TUNED, ax=ax
     ),
+    "score-parts-own": lambda ax=None: plots.score_parts(own_ranking(), scoring=OWN, ax=ax),
     "trade-off": lambda ax=None: plots.trade_off(
         trade_offs().query("decay_curve == 'exponential'"), ax=ax
     ),
@@ -399,6 +426,8 @@ def test_lines_differ_without_colour(name):
 
 def test_bars_differ_without_colour():
     hatches = [bars[0].get_hatch() for bars in drawn("score-parts-freshness")[0].containers]
+    assert len(set(hatches)) == len(hatches) == 6
+    hatches = [bars[0].get_hatch() for bars in drawn("score-parts-own")[0].containers]
     assert len(set(hatches)) == len(hatches) == 6
     pale, dark = (
         [style.luminance(bar.get_facecolor()) for bar in bars]

@@ -13,7 +13,7 @@ import pytest
 
 from nousmem.errors import CorpusError, InvalidParameter, MissingDependency
 from nousmem.evaluation.judging.judgement_file import JudgementFile
-from nousmem.viz.labelling import LabellingTable
+from nousmem.viz._labelling import LabellingTable
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 POOL = pd.DataFrame(
@@ -204,5 +204,5 @@ def test_without_ipywidgets(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_importing_it_does_not_load_ipywidgets() -> None:
-    code = "import sys, nousmem.viz.labelling; sys.exit('ipywidgets' in sys.modules)"
+    code = "import sys, nousmem.viz._labelling; sys.exit('ipywidgets' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

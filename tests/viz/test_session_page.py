@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import html
+import json
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import nousmem as nm
 from nousmem.agent.sessions import Transcript, parse_session, run_session
 from nousmem.errors import SessionError
-from nousmem.viz.pages import visible
+from nousmem.viz._pages import visible
+from nousmem.viz._session_view import session_view
 from nousmem.viz.session_page import session_page, write_session_page
-from nousmem.viz.session_view import session_view
 
 HOSTILE = (
     "</li></bdi></script><script>alert(1)</script><img src=x onerror=alert(2)> "
@@ -134,6 +138,36 @@ def test_one_setting_alone_has_nothing_to_differ_from(transcripts: dict[str, Tra
     page = session_page([transcripts["default"]])
     assert "differs in" not in page
     assert "only under" not in page
+
+
+@nm.term
+def buzzing(candidates: Any) -> Any:
+    return np.array([entry.content.count("bees") / 10 for entry in candidates.entries])
+
+
+@dataclass(frozen=True)
+class Oldest:
+    name: str = "oldest"
+
+    def search(self, request: Any) -> list[tuple[nm.Entry, float]]:
+        return [(one, -float(at)) for at, one in enumerate(request.entries()[: request.depth])]
+
+
+def test_parts_of_ones_own_are_shown_and_named_even_where_they_cannot_be_loaded() -> None:
+    settings = nm.Settings(
+        retrieval=nm.Retrieval(legs=["text", Oldest()], terms=[buzzing]),
+        scoring=nm.Scoring(weights={"buzzing": 0.2}),
+    )
+    one = run_session(parse_session(TEXT), model="extractive", settings={"own": settings})["own"]
+    page = html.unescape(session_page([one]))
+    assert "<dt>oldest rank (score)</dt><dd>1 (-0.000)</dd>" in page.replace("(0.000)", "(-0.000)")
+    assert "<dt>buzzing</dt><dd>0." in page
+    assert "test_session_page:buzzing" in page
+    assert "cannot be loaded" not in page
+    gone = json.loads(json.dumps(one.header.settings).replace(":buzzing", ":hissing"))
+    page = html.unescape(session_page([replace(one, header=replace(one.header, settings=gone))]))
+    assert "test_session_page:hissing" in page
+    assert "(parts of it cannot be loaded here)" in page
 
 
 def test_transcripts_of_other_turns_are_refused(transcripts: dict[str, Transcript]) -> None:

@@ -12,7 +12,7 @@ import nousmem as nm
 from nousmem.agent.sessions import Transcript, parse_session, run_session
 from nousmem.agent.sessions.ratings import RatingFile
 from nousmem.errors import InvalidParameter
-from nousmem.viz.session_review import SessionReview
+from nousmem.viz._session_review import SessionReview
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
 TURN = """

@@ -1,6 +1,6 @@
 import ipywidgets
 
-from nousmem.viz.widgets import send_again
+from nousmem.viz._widgets import send_again
 
 
 class Recording(ipywidgets.HTML):

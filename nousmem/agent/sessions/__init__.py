@@ -10,10 +10,10 @@ from nousmem.errors import requiring
 with requiring(
     "pydantic-ai-slim", extra="agent", purpose="running an agent", modules=["pydantic_ai"]
 ):
-    from nousmem.agent.sessions.frames import candidates_frame, support_frame
-    from nousmem.agent.sessions.reading import parse_session, read_session, read_sessions
-    from nousmem.agent.sessions.runner import run_session
-    from nousmem.agent.sessions.session import Session
+    from nousmem.agent.sessions._frames import candidates_frame, support_frame
+    from nousmem.agent.sessions._reading import parse_session, read_session, read_sessions
+    from nousmem.agent.sessions._runner import run_session
+    from nousmem.agent.sessions._session import Session
     from nousmem.agent.sessions.transcript import (
         Transcript,
         read_transcript,

@@ -1,7 +1,7 @@
 """A model that grades the replies of transcripts, through Pydantic Evals.
 
 Needs the extra `judge`. A grade is an opinion of that model: look at the reasons, and rate some
-turns yourself (`nousmem.viz.session_review`) before believing a difference.
+turns yourself (`nousmem.viz._session_review`) before believing a difference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import Field
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
-from nousmem.agent.quoting import quoted
+from nousmem.agent._quoting import quoted
 from nousmem.agent.sessions.models import open_model
 from nousmem.agent.sessions.transcript import Transcript, TurnRecord
 from nousmem.errors import requiring

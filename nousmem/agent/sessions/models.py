@@ -9,7 +9,7 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from nousmem.agent.sessions.session import Session, SessionTurn
+from nousmem.agent.sessions._session import Session, SessionTurn
 from nousmem.agent.stand_ins import EXTRACTIVE, SCRIPTED, extractive_model, scripted_model
 from nousmem.errors import InvalidParameter, SessionError
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from nousmem.errors import SessionError
+from nousmem.retrieval.settings import Settings
 from nousmem.scoring import Scoring
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
     "write_transcript",
 ]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +39,11 @@ class TranscriptHeader:
     about: str
     setting: str
     """The name of the setting."""
-    scoring: dict[str, Any]
-    """Its parameters, as `Scoring.to_dict` gives them."""
+    settings: dict[str, Any]
+    """What it is, as `Settings.to_dict` gives it."""
     options: dict[str, Any]
-    """Options of `Memory` that the session sets."""
+    """Options of `Memory` that the session sets; thresholds among them come before the
+    setting's."""
     model: str
     stand_in: bool
     """No language model took part: the replies say nothing about one."""
@@ -84,6 +86,8 @@ class CandidateRecord:
     decay: float
     importance: float
     recency: float
+    own: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
+    """Of legs and terms of somebody's own: NAME_rank, NAME_score; NAME."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,9 +191,17 @@ class Transcript:
     """What differs from run to run, kept apart."""
 
     @property
+    def settings(self) -> Settings:
+        """How memories were found, ranked and shown.
+
+        What is somebody's own is loaded from where the settings say.
+        """
+        return Settings.from_dict(self.header.settings)
+
+    @property
     def scoring(self) -> Scoring:
-        """The parameters of the ranking."""
-        return Scoring.from_dict(self.header.scoring)
+        """How memories were ranked."""
+        return self.settings.scoring
 
     @property
     def supported(self) -> tuple[int, int]:

@@ -9,8 +9,8 @@ from nousmem.errors import requiring
 with requiring(
     "pydantic-ai-slim", extra="agent", purpose="running an agent", modules=["pydantic_ai"]
 ):
-    from nousmem.agent.stand_ins.extractive import EXTRACTIVE, extractive_model
-    from nousmem.agent.stand_ins.scripted import SCRIPTED, scripted_model
+    from nousmem.agent.stand_ins._extractive import EXTRACTIVE, extractive_model
+    from nousmem.agent.stand_ins._scripted import SCRIPTED, scripted_model
     from nousmem.agent.stand_ins.scripts import ScriptStep, ToolUse
 
 __all__ = [

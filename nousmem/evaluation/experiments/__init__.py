@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from nousmem.evaluation.experiments.comparing import Setting, compare_results
+from nousmem.evaluation.experiments._comparing import Setting, compare_results
+from nousmem.evaluation.experiments._gating import (
+    Gate,
+    check_gate,
+    check_gateable,
+    write_baseline,
+)
+from nousmem.evaluation.experiments._plans import Plan
+from nousmem.evaluation.experiments._reading import read_experiment
+from nousmem.evaluation.experiments._running import Backend, run_experiment, versions
 from nousmem.evaluation.experiments.conditions import (
     Condition,
     CorpusChoice,
     MeasuredCondition,
     RetrievalChoice,
 )
-from nousmem.evaluation.experiments.experiment import Experiment, read_experiment
+from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.experiments.folder import read_result
-from nousmem.evaluation.experiments.gating import (
-    Gate,
-    check_gate,
-    check_gateable,
-    write_baseline,
-)
 from nousmem.evaluation.experiments.results import ExperimentResult
-from nousmem.evaluation.experiments.running import Backend, run_experiment, versions
-from nousmem.evaluation.experiments.sweeping import swept_experiment
 
 __all__ = [
     "Backend",
@@ -29,6 +30,7 @@ __all__ = [
     "ExperimentResult",
     "Gate",
     "MeasuredCondition",
+    "Plan",
     "RetrievalChoice",
     "Setting",
     "check_gate",
@@ -37,7 +39,6 @@ __all__ = [
     "read_experiment",
     "read_result",
     "run_experiment",
-    "swept_experiment",
     "versions",
     "write_baseline",
 ]

@@ -1,32 +1,30 @@
-"""One condition of an experiment: a corpus retrieved in one way, under every setting."""
+"""One condition of an experiment: a corpus, and where and how it is searched."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
+import inspect
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from importlib import metadata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from nousmem.corpora import Corpus, load_corpus
-from nousmem.embeddings import open_embedder
-from nousmem.evaluation.measured import MeasuredSettings, measured_queries
-from nousmem.evaluation.measures import Measure
-from nousmem.evaluation.sweeps.candidate_arrays import find_candidates
-from nousmem.evaluation.sweeps.cautions import warn_of_burying, warn_of_idle
-from nousmem.evaluation.sweeps.sweeping import Engine, score_settings
-from nousmem.scoring import Scoring
+from nousmem.corpora import Corpus, Partition, load_corpus
+from nousmem.evaluation.experiments._parts import described_value
+from nousmem.evaluation.measured import MeasuredSettings
+from nousmem.evaluation.sweeps.candidate_arrays import StoreChoice
+from nousmem.references import run_named
+from nousmem.retrieval.legs import Leg
+from nousmem.retrieval.settings import RETRIEVAL_PARAMETERS, Retrieval
+from nousmem.retrieval.terms import Term
+from nousmem.stores import Store
+from nousmem.stores.registry import is_own_store, load_store_maker
 
 __all__ = [
     "Condition",
     "CorpusChoice",
     "MeasuredCondition",
     "RetrievalChoice",
-    "Settings",
     "condition_names",
     "describe_corpus",
     "varied_columns",
@@ -51,18 +49,78 @@ class CorpusChoice:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalChoice:
-    """How candidates are retrieved; see `find_candidates`."""
+    """Where a corpus is searched, and how its candidates are found where a grid varies nothing.
+
+    Legs and terms of somebody's own are objects, or named as a file names them. Nothing is checked
+    when it is made; `way` does.
+    """
 
     store: str = "sqlite"
-    """A store URL."""
+    """A store URL. `package.module:object` opens a store without arguments, for `open_store`; a
+    function or class with one argument that it needs is called with each partition of the corpus
+    (`Partition`: its `name` and `entries`), and returns an open and empty store for it."""
     embedder: str | None = None
     """A name for `open_embedder`; None reads the text leg alone."""
-    legs: tuple[str, ...] | None = None
-    """Which legs are read; None is all that store and embedder allow."""
+    legs: Sequence[str | Leg | Mapping[str, Any]] | None = None
+    """As `Retrieval` has them; None is all that store and embedder allow."""
     depth: int | None = None
     """Entries read from each leg; None is 30."""
+    terms: Sequence[str | Term] = ()
+    """As `Retrieval` has them."""
     as_of: bool = True
     """Whether entries later than a query's `as_of` are invisible to it."""
+
+    def __post_init__(self) -> None:
+        for name in ("legs", "terms"):
+            # JSON has lists for tuples.
+            if isinstance(given := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(cast("list[Any]", given)))
+
+    def way(self) -> Retrieval:
+        """Return how candidates are found; somebody's own legs and terms are loaded.
+
+        Raises:
+            UnknownName, InvalidParameter: as for `Retrieval`.
+        """
+        legs: Any = self.legs
+        return Retrieval(legs=legs, depth=self.depth, terms=self.terms)
+
+    def opened(self) -> StoreChoice:
+        """Return the store as `find_candidates` takes it.
+
+        Raises:
+            InvalidParameter: somebody's own cannot be imported.
+        """
+        if not is_own_store(self.store):
+            return self.store
+        maker = load_store_maker(self.store)
+        return _for_each(maker, self.store) if _takes_partition(maker) else self.store
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it as a file names it."""
+        own = {name: described_value(name, getattr(self, name)) for name in RETRIEVAL_PARAMETERS}
+        return {"store": self.store, "embedder": self.embedder, **own, "as_of": self.as_of}
+
+
+def _takes_partition(maker: Callable[..., object]) -> bool:
+    try:
+        arguments = inspect.signature(maker).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [
+        one
+        for one in arguments
+        if one.default is inspect.Parameter.empty
+        and one.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(needed) == 1
+
+
+def _for_each(maker: Callable[..., object], url: str) -> Callable[[Partition], Store]:
+    def made(partition: Partition) -> Store:
+        return run_named(maker, partition, what=f"store {url!r}")
+
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,103 +130,43 @@ class Condition:
     corpus: CorpusChoice
     """What is searched."""
     retrieval: RetrievalChoice
-    """How its candidates are found."""
+    """Where it is searched, and how."""
 
     def columns(self) -> dict[str, str | int | bool]:
         """Return what it consists of, as a table shows it.
 
-        Keys: corpus, path (the last part of it; "" for none), store, embedder, legs, depth, as_of,
-        and each option of the corpus.
+        Keys: corpus, path (the last part of it; "" for none), store, embedder, legs, depth, terms,
+        as_of, and each option of the corpus.
         """
         retrieval = self.retrieval
+        document = retrieval.to_document()
+        legs = document["legs"]
         return {
             "corpus": self.corpus.name,
             "path": "" if self.corpus.path is None else Path(self.corpus.path).name,
             **{name: str(value) for name, value in self.corpus.options.items()},
             "store": retrieval.store,
             "embedder": retrieval.embedder or "none",
-            "legs": "all" if retrieval.legs is None else ",".join(retrieval.legs),
+            "legs": "all" if legs is None else ",".join(map(_shown, legs)),
             "depth": "default" if retrieval.depth is None else str(retrieval.depth),
+            "terms": ",".join(map(_shown, document["terms"])) or "none",
             "as_of": retrieval.as_of,
         }
 
+    def to_document(self) -> dict[str, Any]:
+        """Return it as a file would say it."""
+        corpus = self.corpus
+        return {
+            "corpus": {"name": corpus.name, "path": corpus.path, "options": dict(corpus.options)},
+            "retrieval": self.retrieval.to_document(),
+        }
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What every condition is measured under."""
 
-    parameters: tuple[str, ...]
-    """The parameters varied, sorted."""
-    scorings: tuple[Scoring, ...]
-    """Those of the grid; the baseline is last where the grid does not have it."""
-    n_tried: int
-    """Those of the grid; after them the baseline may stand."""
-    is_grid: bool
-    """Whether those of the grid are every combination, in order."""
-    baseline: int
-    """Its place."""
-    measures: tuple[Measure, ...]
-
-    def measure(
-        self, condition: Condition, *, engine: Engine = "auto", progress: bool = False
-    ) -> MeasuredCondition:
-        """Load the corpus, retrieve once, and measure every setting.
-
-        Fresh is left out where no query of the corpus is marked as updated.
-        """
-        started = time.perf_counter()
-        corpus = condition.corpus.load()
-        retrieval = condition.retrieval
-        loaded = time.perf_counter()
-        embedder = open_embedder(retrieval.embedder)
-        arrays = find_candidates(
-            corpus,
-            store=retrieval.store,
-            embedder=embedder,
-            legs=retrieval.legs,
-            depth=retrieval.depth,
-            as_of=retrieval.as_of,
-            progress=progress,
-        )
-        retrieved = time.perf_counter()
-        measures = [one for one in self.measures if arrays.marks.n_queries or not one.is_partial]
-        values = score_settings(arrays, self.scorings, measures, engine=engine, progress=progress)
-        tried = self.scorings[: self.n_tried]
-        warn_of_burying(arrays, tried, stacklevel=3)
-        if self.is_grid:
-            warn_of_idle(self.parameters, tried, values[: self.n_tried], stacklevel=3)
-        return MeasuredCondition(
-            condition=condition,
-            measured=MeasuredSettings(
-                parameters=self.parameters,
-                settings=self.scorings,
-                measures=tuple(measures),
-                values=values,
-                queries=measured_queries(corpus, arrays.queries),
-                baseline=self.baseline,
-            ),
-            corpus=describe_corpus(corpus),
-            excluded=dict(arrays.excluded),
-            embedder=None if embedder is None else embedder.fingerprint,
-            seconds={
-                "load": loaded - started,
-                "retrieve": retrieved - loaded,
-                "score": time.perf_counter() - retrieved,
-            },
-        )
-
-    def key(self, condition: Condition, corpus_fingerprint: str) -> str:
-        """Return what a stored result must have been made from to stand for this condition."""
-        # Where the corpus lies does not matter; what is in it does.
-        parts = [
-            asdict(replace(condition, corpus=replace(condition.corpus, path=None))),
-            [scoring.to_dict() for scoring in self.scorings],
-            self.baseline,
-            [str(measure) for measure in self.measures],
-            corpus_fingerprint,
-            metadata.version("nousmem"),
-        ]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+def _shown(part: str | Mapping[str, Any]) -> str:
+    if isinstance(part, str):
+        return part
+    inside = ", ".join(f"{name}={one!r}" for name, one in part.items() if name != "object")
+    return f"{part.get('object')}({inside})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,20 +1,23 @@
 """The folder an experiment's result lies in.
 
-    experiment.json           what was asked
+    experiment.json           what was asked, and the keys of the conditions
     settings.parquet          ExperimentResult.frame; also as .csv
     by_category.parquet       ExperimentResult.by_category
     tuned.parquet             ExperimentResult.tuned; also as .csv
     comparison.parquet        ExperimentResult.comparison; also as .csv
     conditions/000/           one condition; complete or not there
-      scorings.parquet        one setting a row, every parameter a column (missing: None)
+      settings.parquet        one setting a row: the parameters varied as a table shows them, and
+                              `settings`, all of it as JSON (`Settings.to_dict`)
       queries.parquet         one measured query a row: query_id, text, category, group, and scope
       values.parquet          one setting and query a row: setting, query_id, one column a measure
-      condition.json          key (what it was made from), corpus, embedder, excluded
-      best.toml               the best setting, as `Scoring.to_toml` writes it
-    best.toml                 where there is one condition: its best setting
-    manifest.json             versions, commit, seconds: what varies from run to run
+      condition.json          key (what it was made from), corpus, embedder, excluded, and what
+                              somebody's own legs, terms and functions are called
+      best.toml               the best setting, as `Settings.to_toml` writes it
+    best.toml                 that of the winner (`ExperimentResult.winner`)
+    manifest.json             the winner; versions, commit, seconds: what varies from run to run
 
-Equal experiments on equal data write equal bytes, but for the manifest.
+Equal experiments on equal data write equal bytes, but for the manifest. A folder can be read where
+somebody's own code is not (`MissingCode`).
 """
 
 from __future__ import annotations
@@ -24,32 +27,33 @@ import importlib.util
 import json
 import os
 import shutil
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
-
-import numpy as np
+from typing import Any, Final, cast
 
 from nousmem.errors import ExperimentError, NousmemError
+from nousmem.evaluation.experiments._parts import PartLoader, described_parts
+from nousmem.evaluation.experiments._tables import (
+    read_queries,
+    read_settings,
+    read_values,
+    write_measured,
+)
 from nousmem.evaluation.experiments.conditions import Condition, MeasuredCondition
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.experiments.results import ExperimentResult
-from nousmem.evaluation.measured import MeasuredQuery, MeasuredSettings
-from nousmem.evaluation.measures import parse_measures
-from nousmem.scope import SCOPE_FIELDS, Scope
-from nousmem.scoring import Scoring
+from nousmem.evaluation.measured import MeasuredSettings
+from nousmem.evaluation.measures import Measure
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["ResultFolder", "read_result"]
+__all__ = ["ResultFolder", "read_result", "write_text"]
 
 _EXPERIMENT: Final = "experiment.json"
 _MANIFEST: Final = "manifest.json"
 _BEST: Final = "best.toml"
 _CONDITION: Final = "condition.json"
 _CONDITIONS: Final = "conditions"
+_KEYS: Final = "keys"
 
 
 class ResultFolder:
@@ -74,11 +78,12 @@ class ResultFolder:
             ExperimentError: the folder holds the result of another experiment, or something else;
                 or another process holds it.
         """
-        file, document = self.path / _EXPERIMENT, self._experiment.to_document()
+        file, document = self.path / _EXPERIMENT, self._document()
         if self.path.exists() and any(self.path.iterdir()):
             if not file.exists():
                 raise ExperimentError(f"{self.path} holds no result: give an empty folder")
-            changed = _changed(_asked(file), json.loads(_json(document)))
+            before = _asked(file)
+            changed = _changed(before, document)
             if changed and not self._holds_measures():
                 with self.held():
                     self.begin_anew()
@@ -88,14 +93,23 @@ class ResultFolder:
                     f"{self.path} holds the result of another experiment (it differs in "
                     f"{', '.join(changed)}): give another folder, or remove it"
                 )
+            if _without_paths({**before, _KEYS: None}) == _without_paths({**document, _KEYS: None}):
+                document = {**document, _KEYS: before.get(_KEYS)}
         self.path.mkdir(parents=True, exist_ok=True)
-        _write_text(file, _json(document))
+        write_text(file, _json(document))
 
     def begin_anew(self) -> None:
         """Say what is asked, in place of a result that is there; other files stay."""
         shutil.rmtree(self.path / _CONDITIONS, ignore_errors=True)
         self.path.mkdir(parents=True, exist_ok=True)
-        _write_text(self.path / _EXPERIMENT, _json(self._experiment.to_document()))
+        write_text(self.path / _EXPERIMENT, _json(self._document()))
+
+    def expect(self, keys: Sequence[str]) -> None:
+        """Say what each condition must have been made from: what has another key is not read."""
+        write_text(self.path / _EXPERIMENT, _json({**self._document(), _KEYS: list(keys)}))
+
+    def _document(self) -> dict[str, Any]:
+        return json.loads(_json(self._experiment.to_document()))
 
     @contextmanager
     def held(self) -> Generator[None]:
@@ -126,13 +140,23 @@ class ResultFolder:
 
     def taken_up(self, at: int, key: str, condition: Condition) -> MeasuredCondition | None:
         """Return a condition that is there, whole, and made from what `key` stands for."""
-        file = self._place(at) / _CONDITION
         try:
-            if json.loads(file.read_text(encoding="utf-8"))["key"] != key:
-                return None
-            return self.read_condition(at, condition)
-        except (OSError, KeyError, TypeError, ValueError, NousmemError):
+            return self.taken_up_as(at, key, condition)
+        except (OSError, LookupError, TypeError, ValueError, NousmemError):
             return None
+
+    def taken_up_as(
+        self, at: int, key: str | None, condition: Condition
+    ) -> MeasuredCondition | None:
+        """Return a condition that is there with this key; None where it is not there.
+
+        Raises:
+            OSError, KeyError, TypeError, ValueError, NousmemError: it is damaged.
+        """
+        file = self._place(at) / _CONDITION
+        if not file.exists() or json.loads(file.read_text(encoding="utf-8"))["key"] != key:
+            return None
+        return self.read_condition(at, condition)
 
     def write_condition(self, at: int, key: str, one: MeasuredCondition) -> None:
         """Write a condition: wholly, or not at all."""
@@ -140,10 +164,8 @@ class ResultFolder:
         place = final.with_suffix(".part")
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        _write(place / "scorings.parquet", _scorings_table(one.measured))
-        _write(place / "queries.parquet", _queries_table(one.measured))
-        _write(place / "values.parquet", _values_table(one.measured))
-        _write_text(place / _BEST, one.measured.best(self._experiment.tune).to_toml())
+        write_measured(place, one.measured)
+        write_text(place / _BEST, one.measured.best(self._experiment.tune).to_toml())
         facts = {
             "key": key,
             "corpus": dict(one.corpus),
@@ -151,9 +173,11 @@ class ResultFolder:
             "excluded": dict(one.excluded),
             "parameters": one.measured.parameters,
             "baseline": one.measured.baseline,
-            "measures": [str(measure) for measure in one.measured.measures],
+            "n_tried": one.measured.n_tried,
+            "parts": described_parts(one.measured.settings),
+            "measures": [measure.to_document() for measure in one.measured.measures],
         }
-        _write_text(place / _CONDITION, _json(facts))
+        write_text(place / _CONDITION, _json(facts))
         shutil.rmtree(final, ignore_errors=True)
         place.rename(final)
 
@@ -161,23 +185,20 @@ class ResultFolder:
         """Read what `write_condition` wrote."""
         place = self._place(at)
         facts: dict[str, Any] = json.loads((place / _CONDITION).read_text(encoding="utf-8"))
-        queries = _queries(_read(place / "queries.parquet"))
-        scorings = _scorings(_read(place / "scorings.parquet"))
-        stored = _read(place / "values.parquet")
-        measures = parse_measures(facts["measures"])
-        columns = [
-            stored[str(measure)].to_numpy().reshape(len(scorings), len(queries))
-            for measure in measures
-        ]
+        queries = read_queries(place)
+        settings = read_settings(place, PartLoader(facts["parts"]))
+        measures = [Measure.from_document(one) for one in facts["measures"]]
+        values = read_values(place, measures, n_settings=len(settings), n_queries=len(queries))
         return MeasuredCondition(
             condition=condition,
             measured=MeasuredSettings(
                 parameters=tuple(facts["parameters"]),
-                settings=scorings,
+                settings=settings,
                 measures=tuple(measures),
-                values=np.stack(columns, axis=1),
+                values=values,
                 queries=queries,
                 baseline=facts["baseline"],
+                n_tried=facts["n_tried"],
             ),
             corpus=facts["corpus"],
             excluded=facts["excluded"],
@@ -200,11 +221,15 @@ class ResultFolder:
             if name != "by_category":
                 written.append(self.path / f"{name}.csv")
                 table.to_csv(written[-1], index=False, lineterminator="\n")
-        if len(result.conditions) == 1:
+        winner = result.winner
+        if winner is None:
+            (self.path / _BEST).unlink(missing_ok=True)
+        else:
             written.append(self.path / _BEST)
-            _write_text(written[-1], result.best().to_toml())
+            write_text(written[-1], result.best().to_toml())
         written.append(self.path / _MANIFEST)
-        _write_text(written[-1], _json(manifest))
+        named = {"winner": None if winner is None else result.names[winner]}
+        write_text(written[-1], _json({**named, **manifest}))
         return written
 
     def _holds_measures(self) -> bool:
@@ -227,26 +252,23 @@ def read_result(path: str | Path) -> ExperimentResult:
             f"{folder} is no result folder: it has no {_EXPERIMENT}, as `nousmem sweep` writes it"
         )
     try:
-        experiment = Experiment.from_document(json.loads(file.read_text(encoding="utf-8")))
+        document = json.loads(file.read_text(encoding="utf-8"))
+        experiment = Experiment.from_document(document)
         opened = ResultFolder(folder, experiment)
-        missing = [
-            at
-            for at in range(len(experiment.conditions))
-            if not (folder / _CONDITIONS / f"{at:03d}" / _CONDITION).exists()
+        found = [
+            opened.taken_up_as(at, key, condition)
+            for at, (condition, key) in enumerate(
+                zip(experiment.conditions, _keys(document), strict=True)
+            )
         ]
-        if missing:
+        measured = [one for one in found if one is not None]
+        if len(measured) < len(found):
             raise ExperimentError(
-                f"{folder}: {len(missing)} of {len(experiment.conditions)} conditions are not "
+                f"{folder}: {len(found) - len(measured)} of {len(found)} conditions are not "
                 "measured yet: run the same sweep again to finish it"
             )
-        return ExperimentResult(
-            experiment,
-            tuple(
-                opened.read_condition(at, condition)
-                for at, condition in enumerate(experiment.conditions)
-            ),
-        )
-    except (OSError, KeyError, TypeError, ValueError) as error:
+        return ExperimentResult(experiment, tuple(measured))
+    except (OSError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, ExperimentError):
             raise
         raise ExperimentError(f"{folder} is damaged: {error}") from error
@@ -256,11 +278,15 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, default=str) + "\n"
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Write a file wholly, or not at all."""
     part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8", newline="\n")
-    part.replace(path)
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _asked(file: Path) -> dict[str, Any]:
@@ -276,13 +302,20 @@ def _asked(file: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", asked)
 
 
+def _keys(document: Mapping[str, Any]) -> list[str | None]:
+    """Return what the conditions must have been made from; None for each where it is not said."""
+    return document.get(_KEYS) or [None] * len(document["conditions"])
+
+
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return the keys in which two experiments differ.
 
     Where a corpus lies is none: the path depends on where one stands, and its fingerprint is
-    compared for each condition.
+    compared for each condition. So is that of a measure's code.
     """
-    one, other = (_without_paths(document) for document in (before, now))
+    one, other = (
+        _without_code(_without_paths({**document, _KEYS: None})) for document in (before, now)
+    )
     return sorted(key for key in {**one, **other} if one.get(key) != other.get(key))
 
 
@@ -297,78 +330,16 @@ def _without_paths(document: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def _without_code(document: Mapping[str, Any]) -> dict[str, Any]:
+    kept = dict(document)
+    measures: object = kept.get("measures")
+    if isinstance(measures, list):
+        kept["measures"] = [
+            {**one, "code": ""} if isinstance(one, dict) else one
+            for one in cast("list[Any]", measures)
+        ]
+    return kept
+
+
 def _last_part(path: str | None) -> str | None:
     return None if path is None else Path(path).name
-
-
-def _write(path: Path, table: pa.Table) -> None:
-    parquet: Any = importlib.import_module("pyarrow.parquet")
-    parquet.write_table(table, path, compression="zstd")
-
-
-def _read(path: Path) -> pa.Table:
-    parquet: Any = importlib.import_module("pyarrow.parquet")
-    # One file, not a data set of many: `read_table` would look for partitions in the path.
-    return parquet.ParquetFile(path).read()
-
-
-def _scorings_table(measured: MeasuredSettings) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.Table.from_pylist([scoring.to_dict() for scoring in measured.settings])
-
-
-def _scorings(table: pa.Table) -> tuple[Scoring, ...]:
-    rows = table.to_pylist()
-    return tuple(
-        Scoring.from_dict({name: value for name, value in row.items() if value is not None})
-        for row in rows
-    )
-
-
-def _queries_table(measured: MeasuredSettings) -> pa.Table:
-    import pyarrow as pa
-
-    rows = [
-        {
-            "query_id": query.query_id,
-            "text": query.text,
-            "category": query.category,
-            "group": query.group,
-            **{name: getattr(query.scope, name) for name in SCOPE_FIELDS},
-        }
-        for query in measured.queries
-    ]
-    text = pa.string()
-    names = ("query_id", "text", "category", "group", *SCOPE_FIELDS)
-    return pa.Table.from_pylist(rows, schema=pa.schema([(name, text) for name in names]))
-
-
-def _queries(table: pa.Table) -> tuple[MeasuredQuery, ...]:
-    rows = table.to_pylist()
-    return tuple(
-        MeasuredQuery(
-            row["query_id"],
-            row["text"],
-            row["category"],
-            row["group"],
-            Scope(**{name: row[name] for name in SCOPE_FIELDS}),
-        )
-        for row in rows
-    )
-
-
-def _values_table(measured: MeasuredSettings) -> pa.Table:
-    import pyarrow as pa
-
-    n_settings, n_queries = len(measured.settings), len(measured.queries)
-    places = np.tile(np.arange(n_queries, dtype=np.int32), n_settings)
-    ids: Any = pa.array([query.query_id for query in measured.queries], pa.string())
-    arrays: Any = pa.DictionaryArray
-    columns: dict[str, Any] = {
-        "setting": np.repeat(np.arange(n_settings, dtype=np.int32), n_queries),
-        "query_id": arrays.from_arrays(places, ids),
-    }
-    for at, measure in enumerate(measured.measures):
-        columns[str(measure)] = np.ascontiguousarray(measured.values[:, at]).ravel()
-    return pa.table(columns)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nousmem.errors import InvalidParameter
 from nousmem.evaluation.experiments.conditions import (
     MeasuredCondition,
     condition_names,
@@ -15,11 +17,12 @@ from nousmem.evaluation.experiments.conditions import (
 )
 from nousmem.evaluation.experiments.experiment import Experiment
 from nousmem.evaluation.measured import MeasuredQuery, MeasuredSettings
-from nousmem.evaluation.measures import query_means
+from nousmem.evaluation.measures import Measure, query_means
 from nousmem.evaluation.statistics.comparison import compare_values
 from nousmem.evaluation.statistics.folds import fitting_folds
 from nousmem.evaluation.statistics.validation import CrossValidation, cross_validate
-from nousmem.scoring import Floats, Scoring
+from nousmem.retrieval.settings import Settings
+from nousmem.scoring import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +34,11 @@ BASELINE, BEST = "baseline", "best"
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult:
-    """Every condition of an experiment, measured."""
+    """Every condition of an experiment, measured.
+
+    What a sweep answers of its settings, this answers of one condition's: the winner's, or that of
+    the `condition` which is named.
+    """
 
     experiment: Experiment
     """What was asked."""
@@ -45,10 +52,30 @@ class ExperimentResult:
 
     @property
     def n_tried(self) -> int:
-        """Settings of the grid or search; after them the baseline may stand."""
-        if self.experiment.search == "optuna":  # a sweep's, which begins with its baseline
-            return len(self.conditions[0].measured.settings)
-        return self.experiment.settings().n_tried
+        """Settings of the grid or sampler; after them the baseline may stand."""
+        return self.conditions[0].measured.n_tried
+
+    @cached_property
+    def winner(self) -> int | None:
+        """The condition whose tuned measure has the highest mean on folds it did not see.
+
+        Of equals, the first by name; where nothing can be judged, by the mean of the best setting.
+        None where conditions were measured on different queries: the higher mean is then of the
+        easier queries, and says nothing of the settings.
+        """
+        if len(self._by_queries()) > 1:
+            return None
+        names = self.names
+        return min(range(len(names)), key=lambda at: (-self._worth(at), names[at]))
+
+    @property
+    def measured(self) -> MeasuredSettings:
+        """The measures of the winner.
+
+        Raises:
+            InvalidParameter: there is none; `conditions` has those of each.
+        """
+        return self.conditions[self._chosen(None)].measured
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -74,8 +101,8 @@ class ExperimentResult:
         Columns: condition; name; measure (the one tuned); mean (on unseen folds); baseline_mean;
         difference, low, high (95 %); p_value; tuned_on_all (what the best setting reads on the
         queries it was chosen on); optimism (tuned_on_all - mean); n_queries; folds; n_chosen (how
-        many different settings the folds chose: 1 is a stable choice). Where a single query was
-        measured, folds and n_chosen are 0 and what would be judged is NaN.
+        many different settings the folds chose: 1 is a stable choice); is_winner. Where a single
+        query was measured, folds and n_chosen are 0 and what would be judged is NaN.
         """
         import pandas as pd
 
@@ -83,11 +110,12 @@ class ExperimentResult:
         for at, name in enumerate(self.names):
             row = _tuned_row(self.cross_validated(at)) if self.judgeable(at) else self._untold(at)
             rows.append({"condition": at, "name": name, **row})
-        for corpus, members in self._sharing_queries().items():
-            if self.judgeable(members[0]):
+        for (corpus, _), members in self._by_queries().items():
+            if len(members) > 1 and self.judgeable(members[0]):
                 row = _tuned_row(self._chosen_among(members))
                 rows.append({"condition": -1, "name": f"{corpus}, the best condition", **row})
-        return pd.DataFrame(rows)
+        winner = self.winner
+        return pd.DataFrame([{**row, "is_winner": row["condition"] == winner} for row in rows])
 
     @property
     def comparison(self) -> pd.DataFrame:
@@ -149,20 +177,73 @@ class ExperimentResult:
         table.insert(0, "condition", [names.index(name) for name in table["name"]])
         return table
 
-    def cross_validated(self, condition: int) -> CrossValidation:
-        """Return what tuning under one condition is worth on folds it did not see."""
-        measured = self.conditions[condition].measured
-        return measured.cross_validated(
-            self.experiment.tune, folds=self._folds(measured), seed=self.experiment.seed
-        )
+    def cross_validated(self, condition: int | None = None) -> CrossValidation:
+        """Return what tuning under one condition is worth on folds it did not see.
+
+        Args:
+            condition: None is the winner.
+        """
+        at = self._chosen(condition)
+        if at not in self._judged:
+            measured = self.conditions[at].measured
+            self._judged[at] = measured.cross_validated(
+                self.experiment.tune, folds=self._folds(measured), seed=self.experiment.seed
+            )
+        return self._judged[at]
 
     def judgeable(self, condition: int) -> bool:
         """Return whether there are two groups of queries, to tune on one and judge on the other."""
         return self._folds(self.conditions[condition].measured) > 1
 
-    def best(self, condition: int = 0) -> Scoring:
-        """Return the best setting of a condition."""
-        return self.conditions[condition].measured.best(self.experiment.tune)
+    def best(
+        self, measure: str | Measure | None = None, *, condition: int | None = None
+    ) -> Settings:
+        """Return the best setting of a condition.
+
+        Args:
+            measure: By which it is best; None is the one tuned.
+            condition: None is the winner.
+
+        Raises:
+            InvalidParameter: no condition is named, and there is no winner; or the measure was
+                not measured.
+        """
+        measured = self.conditions[self._chosen(condition)].measured
+        return measured.best(self.experiment.tune if measure is None else measure)
+
+    def leaderboard(
+        self,
+        measure: str | Measure | None = None,
+        *,
+        condition: int | None = None,
+        top: int = 10,
+        baseline: int | None = None,
+    ) -> pd.DataFrame:
+        """Return the best settings of a condition, as `MeasuredSettings.leaderboard` does.
+
+        Args:
+            measure: What to sort by; None is the one tuned.
+            condition: None is the winner.
+            top: How many rows.
+            baseline: Setting to compare with; None is the baseline.
+
+        Raises:
+            InvalidParameter: as in `best`.
+        """
+        return self.conditions[self._chosen(condition)].measured.leaderboard(
+            self.experiment.tune if measure is None else measure,
+            top=top,
+            baseline=baseline,
+            seed=self.experiment.seed,
+        )
+
+    def by(self, attribute: str = "category", *, condition: int | None = None) -> pd.DataFrame:
+        """Return the measures of each group of queries under a condition, None for the winner."""
+        return self.conditions[self._chosen(condition)].measured.by(attribute)
+
+    def per_query(self, setting: int, *, condition: int | None = None) -> pd.DataFrame:
+        """Return the measures of every query under a setting and a condition, None the winner."""
+        return self.conditions[self._chosen(condition)].measured.per_query(setting)
 
     def __repr__(self) -> str:
         """Show what was measured."""
@@ -199,22 +280,47 @@ class ExperimentResult:
         groups = [one.group for one, there in zip(measured.queries, exists, strict=True) if there]
         return fitting_folds(groups, self.experiment.folds)
 
-    def _sharing_queries(self) -> dict[str, list[int]]:
+    @cached_property
+    def _judged(self) -> dict[int, CrossValidation]:
+        return {}
+
+    def _chosen(self, condition: int | None) -> int:
+        at = self.winner if condition is None else condition
+        if at is None:
+            raise InvalidParameter(
+                "the conditions were measured on different queries, so that none of them wins: "
+                f"name one, as condition=0 for {self.names[0]!r}"
+            )
+        if not 0 <= at < len(self.conditions):
+            raise InvalidParameter(
+                f"condition must be from 0 to {len(self.conditions) - 1}, got {at!r}"
+            )
+        return at
+
+    def _worth(self, condition: int) -> float:
+        if self.judgeable(condition):
+            return self.cross_validated(condition).mean
+        measured = self.conditions[condition].measured
+        means = query_means(measured.values_of(self.experiment.tune))
+        return float(np.nan_to_num(means, nan=-np.inf).max())
+
+    def _by_queries(self) -> dict[tuple[str, tuple[str, ...]], list[int]]:
+        """Return the conditions by corpus and queries."""
         shared: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         for at, one in enumerate(self.conditions):
             ids = tuple(query.query_id for query in one.measured.queries)
             shared.setdefault((one.condition.corpus.name, ids), []).append(at)
-        return {name: members for (name, _), members in shared.items() if len(members) > 1}
+        return shared
 
     def _chosen_among(self, members: Sequence[int]) -> CrossValidation:
         """Return what choosing the condition and the setting is worth; the first's baseline."""
         tune = self.experiment.tune
         first = self.conditions[members[0]].measured
         values: list[Floats] = [self.conditions[at].measured.values_of(tune) for at in members]
-        scorings = [one for at in members for one in self.conditions[at].measured.settings]
+        settings = [one for at in members for one in self.conditions[at].measured.settings]
         return cross_validate(
             np.concatenate(values),
-            scorings,
+            settings,
             measure=tune,
             query_ids=[query.query_id for query in first.queries],
             groups=[query.group for query in first.queries],
@@ -262,5 +368,5 @@ def _tuned_row(judged: CrossValidation) -> dict[str, Any]:
         "optimism": judged.optimism,
         "n_queries": len(judged.values),
         "folds": len(judged.chosen),
-        "n_chosen": len({repr(scoring) for scoring in judged.chosen}),
+        "n_chosen": len(set(judged.chosen)),
     }

@@ -10,68 +10,42 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.checks import check_number, check_whole
+from nousmem.checks import check_number
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.measured import MeasuredQuery
+from nousmem.evaluation.measured import MeasuredQuery, find_row
 from nousmem.evaluation.statistics.comparison import compare_values
 from nousmem.evaluation.statistics.folds import fitting_folds, fold_of
 from nousmem.evaluation.statistics.resampling import holm
-from nousmem.retrieval.search import MIN_DEPTH
-from nousmem.scoring import Floats, Scoring, half_life_days
+from nousmem.retrieval.settings import Settings
+from nousmem.scoring import Floats, half_life_days
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OPTIONS", "InjectionResult", "InjectionSetting"]
+__all__ = ["OPTIONS", "InjectionResult", "find_setting"]
 
 Counts = NDArray[np.int64]
 
 OPTIONS: Final = ("inject_limit", "inject_min_score", "inject_min_words", "inject_min_cosine")
-"""Of `nousmem.agent.Memory`, besides `scoring`."""
+"""Of `Injection`, what decides which memories are shown; `inject_max_tokens` is not looked at."""
 
 MEASURES: Final = ("answered", "found", "shown")
 """What there is of each query."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InjectionSetting:
-    """What decides what an agent is shown; the options of `nousmem.agent.Memory` by that name.
+def find_setting(settings: Sequence[Settings], wanted: Settings) -> int | None:
+    """Return the place of the settings that show what the wanted ones do; None for none.
 
-    Raises:
-        InvalidParameter: an option is not of its kind, or out of its range.
+    The rate of decay may differ as in `nousmem.evaluation.measured.find_row`.
     """
-
-    scoring: Scoring = field(default_factory=Scoring)
-    """The parameters of the ranking."""
-    inject_limit: int = 5
-    """Memories shown, at most; 0 to 30."""
-    inject_min_score: float = 0.3
-    """Least composite score."""
-    inject_min_words: float = 0.3
-    """Least share of the message's words that mean something, of which 8 count; 0 to 2. Above 1
-    only what holds more than 8 words of a long message has it."""
-    inject_min_cosine: float = 0.35
-    """Least cosine, -1 to 2; this or `inject_min_words` must be reached. Above 1 none has it."""
-
-    def __post_init__(self) -> None:
-        check_whole("inject_limit", self.inject_limit, least=0)
-        if self.inject_limit > MIN_DEPTH:
-            raise InvalidParameter(
-                f"inject_limit must be at most {MIN_DEPTH}, got {self.inject_limit}"
-            )
-        for name in OPTIONS[1:]:
-            check_number(name, getattr(self, name))
-        _check_range("inject_min_words", self.inject_min_words, 0, 2)
-        _check_range("inject_min_cosine", self.inject_min_cosine, -1, 2)
-
-    def options(self) -> dict[str, Any]:
-        """Return keyword arguments for `nousmem.agent.Memory`."""
-        return {name: getattr(self, name) for name in ("scoring", *OPTIONS)}
-
-
-def _check_range(name: str, value: float, low: int, high: int) -> None:
-    if not low <= check_number(name, value) <= high:
-        raise InvalidParameter(f"{name} must be from {low} to {high}, got {value!r}")
+    thresholds = [wanted.value_of(name) for name in OPTIONS]
+    near = [
+        at
+        for at, one in enumerate(settings)
+        if [one.value_of(name) for name in OPTIONS] == thresholds
+    ]
+    found = find_row([settings[at] for at in near], wanted)
+    return None if found is None else near[found]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,9 +53,10 @@ class InjectionResult:
     """How many memories would be shown for every message under every setting."""
 
     parameters: tuple[str, ...]
-    """What is varied: parameters of Scoring, then the options of injection."""
-    settings: tuple[InjectionSetting, ...]
-    """What was tried, one a row of `frame`, with what is not varied."""
+    """What is varied: parameters of Scoring and Retrieval, then the options of injection."""
+    settings: tuple[Settings, ...]
+    """What was tried, one a row of `frame`, with what is not varied; after it the baseline, where
+    it was not among that."""
     queries: tuple[MeasuredQuery, ...]
     """Those that have a relevant entry, in the order of the corpus."""
     n_shown: Counts
@@ -94,19 +69,23 @@ class InjectionResult:
     """The messages that need no memory, as often as each was sent."""
     n_shown_for_talk: Counts
     """Shape (settings, small talk): memories shown."""
+    baseline: int
+    """Row of what the others are compared with: the documented defaults."""
+    n_tried: int
+    """Rows that were tried; after them the baseline may stand."""
     excluded: Mapping[str, int] = field(default_factory=dict[str, int])
     """Queries of the source that are not among `queries`, by reason."""
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One setting a row, in the order of the grid.
+        """One setting a row, in the order of the grid; the baseline last, where it is not in it.
 
-        Columns: what is varied; half_life_days beside decay_lambda (infinite: no decay);
-        answered (share of queries shown a relevant entry), found (share of a query's relevant
-        entries shown, mean over queries), shown (memories shown for a query, mean), precision
-        (share of all memories shown that are judged relevant; NaN where none is shown), quiet
-        (share of small talk for which nothing is shown; NaN without small talk), n_queries,
-        n_small_talk.
+        Columns: what is varied (functions, legs and terms by their names); half_life_days beside
+        decay_lambda (infinite: no decay); answered (share of queries shown a relevant entry),
+        found (share of a query's relevant entries shown, mean over queries), shown (memories
+        shown for a query, mean), precision (share of all memories shown that are judged
+        relevant; NaN where none is shown), quiet (share of small talk for which nothing is
+        shown; NaN without small talk), n_queries, n_small_talk.
         """
         return self._table(np.ones(len(self.queries), dtype=np.bool_))
 
@@ -138,7 +117,7 @@ class InjectionResult:
         Raises:
             InvalidParameter: no setting is as quiet; `quiet` is not from 0 to 1.
         """
-        _check_range("quiet", quiet, 0, 1)
+        _check_share("quiet", quiet)
         shares = self._quiet()
         enough = np.isnan(shares) | (shares >= quiet)
         if not enough.any():
@@ -152,10 +131,10 @@ class InjectionResult:
         order = np.lexsort((shown, -answered, ~enough))
         return int(order[0])
 
-    def best(self, *, quiet: float = 0.95) -> InjectionSetting:
+    def best(self, *, quiet: float = 0.95) -> Settings:
         """Return the setting that answers most among those quiet enough, as `best_index`.
 
-        `Memory(store=…, **result.best().options())` uses it.
+        `Memory(store=…, settings=result.best())` uses it.
 
         Raises:
             InvalidParameter: as in `best_index`.
@@ -163,22 +142,13 @@ class InjectionResult:
         return self.settings[self.best_index(quiet=quiet)]
 
     def baseline_index(self) -> int:
-        """Return the row of the documented defaults.
+        """Return the row of the baseline."""
+        return self.baseline
 
-        Where they were not tried, the first row with the documented thresholds, under whatever
-        ranking; or else 0.
-        """
-        default = InjectionSetting()
-        if default in self.settings:
-            return self.settings.index(default)
-        return next(
-            (
-                at
-                for at, setting in enumerate(self.settings)
-                if replace(setting, scoring=default.scoring) == default
-            ),
-            0,
-        )
+    @property
+    def baseline_settings(self) -> Settings:
+        """What the others are compared with."""
+        return self.settings[self.baseline]
 
     def compare(
         self,
@@ -251,7 +221,7 @@ class InjectionResult:
         """
         import pandas as pd
 
-        _check_range("quiet", quiet, 0, 1)
+        _check_share("quiet", quiet)
         against = self.baseline_index() if baseline is None else baseline
         self.check_setting(against)
         groups = [query.group for query in self.queries]
@@ -393,12 +363,7 @@ class InjectionResult:
 
         columns: dict[str, Any] = {}
         for name in self.parameters:
-            if name == "half_life_days":
-                columns[name] = [half_life_days(one.scoring.decay_lambda) for one in self.settings]
-                continue
-            columns[name] = [
-                getattr(one if name in OPTIONS else one.scoring, name) for one in self.settings
-            ]
+            columns[name] = [one.shown(name) for one in self.settings]
             if name == "decay_lambda":
                 columns["half_life_days"] = [half_life_days(rate) for rate in columns[name]]
         shown, relevant = self.n_shown[:, chosen], self.n_relevant_shown[:, chosen]
@@ -413,3 +378,8 @@ class InjectionResult:
         columns["n_queries"] = int(chosen.sum())
         columns["n_small_talk"] = len(self.small_talk)
         return pd.DataFrame(columns)
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 <= check_number(name, value) <= 1:
+        raise InvalidParameter(f"{name} must be from 0 to 1, got {value!r}")

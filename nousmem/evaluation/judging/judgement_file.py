@@ -66,7 +66,8 @@ class JudgementFile:
     """Judgements in a file of tab-separated values, which is a table of qrels at every moment.
 
     Columns: query_id, doc_id, relevance, judged_at (ISO 8601, UTC), pool (legs and depth), and
-    text_rank, vector_rank, empty where a leg did not propose the entry.
+    text_rank, vector_rank, empty where a leg did not propose the entry. The ranks in legs of one's
+    own are not kept: they stand in the pool.
 
     A new judgement appends a line, which is on the disk when `put` returns. One that is changed
     or withdrawn replaces the file in one step, since a table of qrels may judge a pair only once.

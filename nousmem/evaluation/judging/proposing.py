@@ -24,10 +24,13 @@ from nousmem.corpora.frames import read_queries
 from nousmem.corpora.tables import Row
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import CorpusError, InvalidParameter
+from nousmem.evaluation._progress import progress_bar
 from nousmem.evaluation.judging.judgement_file import LEVELS, Judgement, JudgementFile, read_qrels
-from nousmem.evaluation.progress import progress_bar
-from nousmem.retrieval.candidates import LEGS, Candidates, retrieve
+from nousmem.retrieval.candidates import LEGS, Candidates
+from nousmem.retrieval.finding import active_legs, find, query_vectors
+from nousmem.retrieval.legs import FindingLeg, leg_name
 from nousmem.retrieval.search import Search
+from nousmem.retrieval.settings import Retrieval
 from nousmem.stores import Store
 
 if TYPE_CHECKING:
@@ -51,7 +54,7 @@ def propose_pool(
     *,
     depth: int = 30,
     embedder: Embedder | None = None,
-    legs: Sequence[str] | None = None,
+    retrieval: Retrieval | None = None,
     as_of: bool = True,
     seed: int = 0,
     progress: bool = False,
@@ -67,8 +70,8 @@ def propose_pool(
             `corpus_from_frames` reads it. Texts get the ids q1, q2 and so on.
         depth: Entries read from each leg.
         embedder: Makes the queries' vectors, where a store is given; None reads the text leg.
-        legs: Which legs to read, where a store is given; None is all that store and embedder
-            allow.
+        retrieval: Its legs are read, where a store is given; None is all the built-in ones that
+            store and embedder allow. A leg that only scores proposes nothing, and is left out.
         as_of: Whether entries later than a query's `as_of` are invisible to it.
         seed: Chooses the order.
         progress: Show a progress bar.
@@ -82,47 +85,48 @@ def propose_pool(
             doc_id: The candidate's id.
             content: Its text.
             created_at: When it was remembered, UTC.
-            text_rank, vector_rank: Its rank in each leg from 1, missing where the leg does not
-                rank it that high. Not for the judge's eyes.
+            text_rank, vector_rank, and NAME_rank for each leg of one's own: Its rank in the leg
+                from 1, missing where the leg does not rank it that high. Not for the judge's
+                eyes.
             n_legs: How many legs propose it.
             pool: The legs that were read and how deep, such as `text+vector@30`.
 
     Raises:
-        UnknownName: a leg is not one of the two.
         InvalidParameter: `depth` is not a whole number above 0; the vector leg is asked for and
-            the store cannot search vectors; an embedder or legs are given beside a Search; the
-            queries are of no known kind.
+            the store cannot search vectors; an embedder or a retrieval is given beside a Search;
+            the queries are of no known kind.
         CorpusError: the queries' table is faulty, or a query_id repeats.
         EmbedderError: the embedder failed.
+        ExtensionError: a leg of one's own broke its rules.
     """
     depth = check_whole("depth", depth, least=1)
     if isinstance(search, Search):
-        if embedder is not None or legs is not None:
-            raise InvalidParameter("embedder and legs belong to the Search: set them there")
+        if embedder is not None or retrieval is not None:
+            raise InvalidParameter("embedder and retrieval belong to the Search: set them there")
     else:
-        search = Search(search, embedder, legs=legs)
+        search = Search(search, embedder, retrieval=retrieval)
+    store, embedder = search.store, search.embedder
+    active = active_legs(search.retrieval, store, has_vector=embedder is not None)
+    legs = [leg for leg in active if isinstance(leg, str | FindingLeg)]
+    names, read = [leg_name(leg) for leg in legs], Retrieval(legs=legs, depth=depth)
     asked = _queries(queries)
-    active = search.active_legs()
-    vectors: list[Any] = [None] * len(asked)
-    if search.embedder is not None and "vector" in active and asked:
-        vectors = list(search.embedder.embed_queries([query.text for query in asked]))
+    vectors = query_vectors([read], store, embedder, [query.text for query in asked])
     rows: list[dict[str, object]] = []
     with progress_bar(len(asked), "queries", show=progress) as advance:
-        for query, vector in zip(asked, vectors, strict=True):
-            if query.text.strip():
-                found = retrieve(
-                    search.store,
-                    query.text,
-                    vector=vector,
-                    embedder=None if search.embedder is None else search.embedder.fingerprint,
-                    legs=active,
-                    depth=depth,
-                    scope=query.scope,
-                    as_of=query.as_of if as_of else None,
-                )
-                rows += _rows(query, found, seed=seed)
+        for query in asked:
+            found = find(
+                store,
+                query.text,
+                retrieval=read,
+                now=query.now,
+                embedder=embedder if vectors else None,
+                vector=vectors.get(query.text),
+                scope=query.scope,
+                as_of=query.as_of if as_of else None,
+            )
+            rows += _rows(query, found, seed=seed)
             advance(1)
-    return _frame(rows, pool=f"{'+'.join(active)}@{depth}")
+    return _frame(rows, legs=names, pool=f"{'+'.join(names)}@{depth}")
 
 
 def _queries(
@@ -154,7 +158,7 @@ def _rows(query: Query, found: Candidates, *, seed: int) -> list[dict[str, objec
             "doc_id": entry.id,
             "content": entry.content,
             "created_at": entry.created_at,
-            **{f"{leg}_rank": int(found.ranks[row, at]) for row, leg in enumerate(LEGS)},
+            **{f"{leg}_rank": int(found.ranks[row, at]) for row, leg in enumerate(found.legs)},
             "n_legs": int((found.ranks[:, at] > 0).sum()),
         }
         for at, entry in enumerate(found.entries)
@@ -166,7 +170,7 @@ def _place(seed: int, query_id: str, doc_id: str) -> bytes:
     return blake2b(f"{seed}\0{query_id}\0{doc_id}".encode("utf-8", "surrogatepass")).digest()
 
 
-def _frame(rows: list[dict[str, object]], *, pool: str) -> pd.DataFrame:
+def _frame(rows: list[dict[str, object]], *, legs: Sequence[str], pool: str) -> pd.DataFrame:
     import pandas as pd
 
     columns: dict[str, pd.Series[Any]] = {
@@ -180,8 +184,8 @@ def _frame(rows: list[dict[str, object]], *, pool: str) -> pd.DataFrame:
             ("created_at", "datetime64[us, UTC]"),
         )
     }
-    for leg in LEGS:
-        ranks = pd.Series([row[f"{leg}_rank"] for row in rows], dtype="Int64")
+    for leg in dict.fromkeys((*LEGS, *legs)):
+        ranks = pd.Series([row.get(f"{leg}_rank", 0) for row in rows], dtype="Int64")
         columns[f"{leg}_rank"] = ranks.mask(ranks == 0)
     columns["n_legs"] = pd.Series([row["n_legs"] for row in rows], dtype="int64")
     columns["pool"] = pd.Series([pool] * len(rows), dtype="str")
@@ -233,10 +237,12 @@ def leg_contributions(qrels: pd.DataFrame) -> pd.DataFrame:
     its measures cannot be trusted. (Zobel 1998.)
 
     Args:
-        qrels: As `read_qrels` returns them.
+        qrels: As `read_qrels` returns them. Where legs of one's own were read, their ranks have to
+            be put beside these from the pool, since a file of judgements does not keep them:
+            `qrels.merge(pool[["query_id", "doc_id", "own_rank"]])`.
 
     Columns:
-        leg: text, vector; those that were read for any judgement.
+        leg: Those that were read for any judgement: text, vector, then others by name.
         n_judged: Judged entries that the leg proposed.
         n_relevant: How many of these are relevant (above 0).
         n_unique: How many of these no other leg proposed.
@@ -249,14 +255,16 @@ def leg_contributions(qrels: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    ranked = {leg: f"{leg}_rank" for leg in LEGS}
-    _need(qrels, ("relevance", "pool", *ranked.values()), what="the qrels")
+    _need(qrels, ("relevance", "pool"), what="the qrels")
     read = {leg for pool in set(qrels["pool"]) for leg in str(pool).partition("@")[0].split("+")}
+    own = sorted(read.difference(LEGS, {""}))
+    ranked = {leg: f"{leg}_rank" for leg in (*LEGS, *own)}
+    _need(qrels, tuple(ranked.values()), what="the qrels")
     proposed = pd.DataFrame({leg: qrels[column].notna() for leg, column in ranked.items()})
     relevant = qrels["relevance"] > 0
     alone = relevant & (proposed.sum(axis="columns") == 1)
     rows: list[dict[str, object]] = []
-    for leg in (leg for leg in LEGS if leg in read):
+    for leg in (leg for leg in ranked if leg in read):
         unique = int((alone & proposed[leg]).sum())
         total = int(relevant.sum())
         rows.append(

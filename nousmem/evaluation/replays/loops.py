@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nousmem.evaluation.replays.turns import Bools, CandidateEntries, Turn
+from nousmem.evaluation.replays.clocks import Bools, CandidateEntries, Places
+from nousmem.evaluation.replays.turns import Turn
 from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
 
 __all__ = ["LoopCounter", "LoopCounts", "judged_relevant"]
@@ -46,11 +48,12 @@ class LoopCounts:
     """The entry that has it, of equals the one with the least id; -1 for none."""
 
     @classmethod
-    def joined(cls, parts: list[LoopCounts]) -> LoopCounts:
-        """Return one behind the other."""
+    def joined(cls, parts: Sequence[tuple[Places, LoopCounts]]) -> LoopCounts:
+        """Return them in one, each part at the places of its settings."""
+        order = np.argsort(np.concatenate([places for places, _ in parts]))
         return cls(
             **{
-                f.name: np.concatenate([getattr(part, f.name) for part in parts])
+                f.name: np.concatenate([getattr(part, f.name) for _, part in parts])[order]
                 for f in fields(cls)
             }
         )
@@ -71,7 +74,7 @@ class LoopCounter:
 
         Args:
             arrays: The candidates.
-            entries: Of this arrays.
+            entries: Those of these arrays are among them.
             static: Shape (s, n, c): the first places of the static rankings.
         """
         shape = (len(static), len(entries))

@@ -8,7 +8,7 @@ Source: specification, "Memory Tools" (recall records an access of what it retur
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Final
 
@@ -16,13 +16,16 @@ import numpy as np
 
 from nousmem.checks import check_whole
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.measures import WatchedRanks
-from nousmem.evaluation.progress import progress_bar
+from nousmem.evaluation._progress import progress_bar
+from nousmem.evaluation.measures import Measure, WatchedRanks
+from nousmem.evaluation.replays.clocks import CandidateEntries, Places
 from nousmem.evaluation.replays.loops import LoopCounter, LoopCounts
 from nousmem.evaluation.replays.results import ReplayResult, static_places
-from nousmem.evaluation.replays.turns import CandidateEntries, Places, replay_turns
+from nousmem.evaluation.replays.turns import Turn, replay_turns
 from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
-from nousmem.evaluation.sweeps.results import SweepResult
+from nousmem.evaluation.swept import SweepResult
+from nousmem.retrieval.settings import Retrieval
+from nousmem.scoring import Floats, Scoring
 
 __all__ = ["replay"]
 
@@ -40,9 +43,14 @@ def replay(
     """Ask the queries of a sweep in the order of time, each setting on clocks of its own.
 
     Queries are asked by `now`, then by query_id. The first `limit` entries of a ranking, of those
-    that reach the setting's `min_score`, get the query's now for their last access, as recall
-    has it; later queries that have the same entry of the same store among their candidates see
-    it. The candidates do not depend on access, so nothing is retrieved again.
+    that reach the setting's `min_score`, get the query's now for their last access and one access
+    more, as recall has it; later queries that have the same entry of the same store among their
+    candidates see it. Nothing is retrieved again: the built-in legs do not depend on access, and
+    what a leg of one's own found at first is kept.
+
+    A term of one's own is evaluated anew at each turn. It is called with the `Candidates` of one
+    query, in which `last_accessed` and `access_count` are those of the replay; their `entries`
+    stay as the corpus has them.
 
     Only the queries measured are asked: those without a relevant entry touch nothing here, which
     in an agent's life they would.
@@ -57,35 +65,61 @@ def replay(
     Raises:
         InvalidParameter: `limit` is not a whole number above 0; there is no such row, or
             `settings` is empty.
+        ExtensionError: a term, function or measure of somebody's own broke its rules.
     """
     rows = _checked_rows(swept, settings)
     limit = check_whole("limit", limit, least=1)
-    arrays = swept.candidates
-    entries = CandidateEntries.of(arrays)
-    ranks_to_values = WatchedRanks(arrays.judgements, swept.measures, arrays.marks)
-    watched = _watched_by_query(arrays)
-    values = np.empty((len(rows), len(swept.measures), len(arrays)))
-    counts: list[LoopCounts] = []
-    with progress_bar(len(rows) * len(arrays), "replayed queries", show=progress) as advance:
-        for chunk in _chunks(arrays, entries, len(rows)):
-            chosen = [swept.settings[row] for row in rows[chunk]]
-            ranks = np.zeros((len(chosen), len(arrays.watched_query)), dtype=np.int32)
-            counter = LoopCounter(arrays, entries, static_places(arrays, chosen, limit=limit))
-            for turn in replay_turns(arrays, entries, chosen, limit=limit):
-                places, columns = watched[turn.query]
-                ranks[:, places] = turn.ranks()[:, columns]
-                counter.count(turn)
-                advance(len(chosen))
-            values[chunk] = [ranks_to_values.values(own) for own in ranks]
-            counts.append(counter.totals())
+    entries = CandidateEntries.of(swept.candidates.values())
+    values = np.empty((len(rows), len(swept.measures), swept.n_queries))
+    counts: list[tuple[Places, LoopCounts]] = []
+    n = len(rows) * swept.n_queries
+    with progress_bar(n, "replayed queries", show=progress) as advance:
+        for places in _chunks(swept, entries, rows):
+            at: list[int] = places.tolist()
+            arrays = swept.candidates_of(rows[at[0]])
+            scorings = [swept.settings[rows[place]].scoring for place in at]
+            values[places], counted = _replayed(
+                arrays, entries, scorings, swept.measures, limit=limit, advance=advance
+            )
+            counts.append((places, counted))
     return ReplayResult(
         swept=swept,
         rows=tuple(rows),
-        limit=int(limit),
+        limit=limit,
         values=values,
         counts=LoopCounts.joined(counts),
         entries=entries,
     )
+
+
+def _replayed(
+    arrays: CandidateArrays,
+    entries: CandidateEntries,
+    settings: Sequence[Scoring],
+    measures: Sequence[Measure],
+    *,
+    limit: int,
+    advance: Callable[[int], object],
+) -> tuple[Floats, LoopCounts]:
+    """Replay settings that rank the same candidates; return shape (s, measures, queries)."""
+    ranks_to_values = WatchedRanks(arrays.judgements, measures, arrays.marks)
+    watched = _watched_by_query(arrays)
+    ranks = np.zeros((len(settings), len(arrays.watched_query)), dtype=np.int32)
+    rankings: list[dict[str, list[tuple[str, float]]]] = [{} for _ in settings]
+    counter = LoopCounter(arrays, entries, static_places(arrays, settings, limit=limit))
+    for turn in replay_turns(arrays, entries, settings, limit=limit):
+        places, columns = watched[turn.query]
+        ranks[:, places] = turn.ranks()[:, columns]
+        if ranks_to_values.reads_rankings:
+            query_id = arrays.queries[turn.query].query_id
+            for own, ranking in zip(rankings, _rankings(arrays, turn), strict=True):
+                own[query_id] = ranking
+        counter.count(turn)
+        advance(len(settings))
+    values = [
+        ranks_to_values.values(own, whole) for own, whole in zip(ranks, rankings, strict=True)
+    ]
+    return np.stack(values), counter.totals()
 
 
 def _checked_rows(swept: SweepResult, settings: Sequence[int] | None) -> list[int]:
@@ -110,9 +144,23 @@ def _watched_by_query(arrays: CandidateArrays) -> list[tuple[Places, Places]]:
     ]
 
 
-def _chunks(arrays: CandidateArrays, entries: CandidateEntries, n_settings: int) -> Iterator[slice]:
-    # A relevance table and the static first places; a clock and the counts of every entry.
-    bytes_each = arrays.present.size * 9 + len(entries) * 28
-    size = max(1, _CHUNK_BYTES // max(1, bytes_each))
-    for start in range(0, n_settings, size):
-        yield slice(start, start + size)
+def _rankings(arrays: CandidateArrays, turn: Turn) -> list[list[tuple[str, float]]]:
+    """Return the ranking under each setting, entry and score, best first."""
+    ids = arrays.doc_ids[turn.query]
+    return [
+        [(ids[column], float(own[column])) for column in order.tolist() if own[column] > -np.inf]
+        for own, order in zip(turn.scores, turn.order, strict=True)
+    ]
+
+
+def _chunks(swept: SweepResult, entries: CandidateEntries, rows: Sequence[int]) -> Iterator[Places]:
+    """Yield places among the rows, of settings that rank the same candidates."""
+    found: dict[Retrieval, list[int]] = {}
+    for place, row in enumerate(rows):
+        found.setdefault(swept.settings[row].retrieval, []).append(place)
+    for retrieval, places in found.items():
+        # A relevance table and the static first places; clocks and the counts of every entry.
+        bytes_each = swept.candidates[retrieval].present.size * 9 + len(entries) * 36
+        size = max(1, _CHUNK_BYTES // max(1, bytes_each))
+        for start in range(0, len(places), size):
+            yield np.array(places[start : start + size], dtype=np.intp)

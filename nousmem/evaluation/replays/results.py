@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measured import MeasuredSettings
 from nousmem.evaluation.measures import query_means
+from nousmem.evaluation.replays.clocks import Bools, CandidateEntries
 from nousmem.evaluation.replays.loops import LoopCounter, LoopCounts
-from nousmem.evaluation.replays.turns import Bools, CandidateEntries, first_places, replay_turns
+from nousmem.evaluation.replays.turns import first_places, replay_turns
 from nousmem.evaluation.statistics.resampling import Interval, drawn_whole, paired_interval
 from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
-from nousmem.evaluation.sweeps.results import SweepResult
-from nousmem.evaluation.sweeps.sweeping import composite_scores
+from nousmem.evaluation.sweeps.values import composite_scores
+from nousmem.evaluation.swept import SweepResult
 from nousmem.scoring import Floats, Scoring, score_order
 
 if TYPE_CHECKING:
@@ -50,14 +51,21 @@ class ReplayResult:
 
     @property
     def measured(self) -> MeasuredSettings:
-        """The replayed values, with all that a sweep answers: frame, best, leaderboard, folds."""
+        """The replayed values, with all that a sweep answers: frame, best, leaderboard, folds.
+
+        Its baseline is the sweep's, or the first setting where that was not replayed.
+        """
         swept = self.swept
+        known = swept.baseline in self.rows
         return MeasuredSettings(
             parameters=swept.parameters,
             settings=tuple(swept.settings[row] for row in self.rows),
             measures=swept.measures,
             values=self.values,
             queries=swept.queries,
+            baseline=self.rows.index(swept.baseline) if known else 0,
+            # A baseline that was not tried stands last in the sweep.
+            n_tried=len(self.rows) - (self.rows[-1] >= swept.n_tried),
         )
 
     @property
@@ -142,8 +150,8 @@ class ReplayResult:
         """
         import pandas as pd
 
-        arrays = self.swept.candidates
         chosen = [self._setting(setting)]
+        arrays = self.swept.candidates_of(setting)
         counter = LoopCounter(arrays, self.entries, static_places(arrays, chosen, limit=self.limit))
         for turn in replay_turns(arrays, self.entries, chosen, limit=self.limit):
             counter.count(turn)
@@ -165,7 +173,7 @@ class ReplayResult:
         return table
 
     def run(self, setting: int) -> pd.DataFrame:
-        """Return the replayed rankings under one setting, in the order of the arrays's queries.
+        """Return the replayed rankings under one setting, in the order of the sweep's queries.
 
         Args:
             setting: Row of `swept.frame`, one of `rows`.
@@ -178,9 +186,9 @@ class ReplayResult:
         """
         import pandas as pd
 
-        arrays = self.swept.candidates
-        found: dict[int, list[tuple[str, str, float, int]]] = {}
         chosen = [self._setting(setting)]
+        arrays = self.swept.candidates_of(setting)
+        found: dict[int, list[tuple[str, str, float, int]]] = {}
         for turn in replay_turns(arrays, self.entries, chosen, limit=self.limit):
             ids, query_id = arrays.doc_ids[turn.query], arrays.queries[turn.query].query_id
             scores = turn.scores[0]
@@ -204,7 +212,7 @@ class ReplayResult:
     def _setting(self, row: int) -> Scoring:
         if row not in self.rows:
             raise InvalidParameter(f"setting {row!r} was not replayed; replayed: {self.rows}")
-        return self.swept.settings[row]
+        return self.swept.settings[row].scoring
 
     def _parameters(self) -> pd.DataFrame:
         known = {*self.swept.parameters}

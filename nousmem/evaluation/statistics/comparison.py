@@ -1,4 +1,4 @@
-"""How sure one can be of a difference between settings: `compare` and its table.
+"""How sure one can be of differences between settings: the table of a comparison.
 
 Queries are put in the order of their ids first, so that a result does not depend on the order
 they come in.
@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nousmem.corpora import Corpus
-from nousmem.embeddings import open_embedder
-from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
-from nousmem.evaluation.measures import Measure, parse_measures
-from nousmem.evaluation.statistics.folds import query_groups
+from nousmem.evaluation.measures import Measure
 from nousmem.evaluation.statistics.resampling import (
     drawn_whole,
     grouped_sums,
@@ -26,15 +22,13 @@ from nousmem.evaluation.statistics.resampling import (
     paired_p_value,
     standard_error,
 )
-from nousmem.scoring import Floats, Scoring
-from nousmem.stores import Store
+from nousmem.scoring import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
     "FewQueriesWarning",
-    "compare",
     "compare_values",
 ]
 
@@ -46,94 +40,6 @@ _POWER: Final = 0.8
 
 class FewQueriesWarning(UserWarning):
     """A comparison rests on too few queries, or groups of them, to carry a claim."""
-
-
-def compare(
-    settings: Mapping[str, Scoring],
-    corpus: Corpus,
-    measures: Sequence[str | Measure],
-    *,
-    baseline: str | None = None,
-    store: str | Store = "sqlite",
-    embedder: str | Embedder | None = None,
-    legs: Sequence[str] | None = None,
-    depth: int | None = None,
-    as_of: bool = True,
-    grouped: bool = True,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Compare settings on a corpus, each with the baseline, paired over queries.
-
-    Args:
-        settings: Name to Scoring; two at least.
-        corpus: Entries, queries, qrels. The settings should not have been tuned on its queries;
-            see `SweepResult.cross_validated`.
-        measures: As they are spelled, such as "nDCG@10".
-        baseline: What the others are compared with; None is the first.
-        store: As in `sweep`; the candidates are retrieved once.
-        embedder: An embedder or its name; None reads the text leg alone.
-        legs: Which legs to read; None is all that store and embedder allow.
-        depth: Entries read from each leg; None is 30.
-        as_of: Whether entries later than a query's `as_of` are invisible to it.
-        grouped: Whether whole groups (the values of the corpus's fold field, such as users) are
-            resampled. The table then says what to expect of queries of other users; without, of
-            more queries of the same ones, which is less to ask.
-        confidence: Of the intervals.
-        seed: Equal seeds give equal tables.
-
-    Returns:
-        One row for each measure and setting but the baseline. Columns: measure, name, mean,
-        baseline_mean, difference, low, high (the interval), p_value (randomisation test; see
-        `paired_p_value`), p_holm (corrected for the number of rows), effect_size (difference over
-        the standard deviation of differences), detectable (the smallest difference that so many
-        queries or groups would show four times in five), wins, ties, losses (queries above, at
-        and below the baseline), n_queries (those the measure exists for; where there are none,
-        all that rests on them is NaN), n_groups (0: single queries resampled).
-
-    Warns:
-        FewQueriesWarning: there are fewer than 50 queries, or fewer than five groups.
-
-    Raises:
-        InvalidParameter: fewer than two settings, one that is no Scoring, or an unknown baseline;
-            the measures, the legs, `depth` or `confidence` are not valid; Fresh is asked for and no
-            query is marked; no query has a relevant entry; the store does not suit (see
-            `load_partition`).
-        UnknownName: a measure, a store, an embedder or a leg that there is none of.
-        CorpusError, EmbedderError, EmbeddingMismatch, StoreError, MissingDependency: as in
-            `sweep`.
-    """
-    from nousmem.evaluation.sweeps.candidate_arrays import find_candidates
-    from nousmem.evaluation.sweeps.sweeping import score_settings
-
-    given: object = settings
-    if not isinstance(given, Mapping) or not all(
-        isinstance(one, Scoring) for one in cast("Mapping[object, object]", given).values()
-    ):
-        raise InvalidParameter(
-            "compare needs names of settings, each with its Scoring, such as "
-            f"{{'default': Scoring(), 'tuned': swept.best('nDCG@10')}}; got {given!r}"
-        )
-    names = list(settings)
-    if len(names) < 2:
-        raise InvalidParameter("compare needs two settings at least")
-    against = names[0] if baseline is None else baseline
-    if against not in settings:
-        raise InvalidParameter(f"baseline {against!r} is none of {', '.join(names)}")
-    parsed = parse_measures(measures)
-    candidates = find_candidates(
-        corpus, store=store, embedder=open_embedder(embedder), legs=legs, depth=depth, as_of=as_of
-    )
-    values = score_settings(candidates, list(settings.values()), parsed)
-    return compare_values(
-        dict(zip(names, values, strict=True)),
-        parsed,
-        query_ids=[query.query_id for query in candidates.queries],
-        groups=query_groups(corpus, candidates.queries) if grouped else None,
-        baseline=against,
-        confidence=confidence,
-        seed=seed,
-    )
 
 
 def compare_values(
@@ -159,10 +65,16 @@ def compare_values(
         seed: Equal seeds give equal tables.
 
     Returns:
-        The table that `compare` returns.
+        One row for each measure and setting but the baseline. Columns: measure, name, mean,
+        baseline_mean, difference, low, high (the interval), p_value (randomisation test; see
+        `paired_p_value`), p_holm (corrected for the number of rows), effect_size (difference over
+        the standard deviation of differences), detectable (the smallest difference that so many
+        queries or groups would show four times in five), wins, ties, losses (queries above, at
+        and below the baseline), n_queries (those the measure exists for; where there are none,
+        all that rests on them is NaN), n_groups (0: single queries resampled).
 
     Warns:
-        FewQueriesWarning: as `compare`.
+        FewQueriesWarning: there are fewer than 50 queries, or fewer than five groups.
 
     Raises:
         InvalidParameter: the arrays differ in shape, or `confidence` is not between 0 and 1.

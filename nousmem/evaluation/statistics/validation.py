@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.measures import Measure
+from nousmem.evaluation.statistics._retuning import Retuning
 from nousmem.evaluation.statistics.folds import fitting_folds, fold_of
 from nousmem.evaluation.statistics.resampling import (
     Interval,
@@ -18,8 +19,8 @@ from nousmem.evaluation.statistics.resampling import (
     student_interval,
     student_p_value,
 )
-from nousmem.evaluation.statistics.retuning import Retuning
-from nousmem.scoring import Floats, Scoring
+from nousmem.retrieval.settings import RETRIEVAL_PARAMETERS, Settings
+from nousmem.scoring import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ class CrossValidation:
 
     measure: Measure
     """What was tuned, and is judged."""
-    chosen: tuple[Scoring, ...]
+    chosen: tuple[Settings, ...]
     """The setting chosen for each fold, on the queries of the others."""
     fold: NDArray[np.intp]
     """Shape (n,): the fold of each query."""
@@ -75,12 +76,13 @@ class CrossValidation:
         rows = [
             {
                 "fold": number,
-                **scoring.to_dict(),
+                **setting.scoring.to_dict(),
+                **{name: setting.shown(name) for name in RETRIEVAL_PARAMETERS},
                 "mean": float(self.values[self.fold == number].mean()),
                 "baseline_mean": float(self.baseline[self.fold == number].mean()),
                 "n_queries": int((self.fold == number).sum()),
             }
-            for number, scoring in enumerate(self.chosen)
+            for number, setting in enumerate(self.chosen)
         ]
         return pd.DataFrame(rows)
 
@@ -96,7 +98,7 @@ class CrossValidation:
 
 def cross_validate(
     values: Floats,
-    settings: Sequence[Scoring],
+    settings: Sequence[Settings],
     *,
     measure: str | Measure,
     query_ids: Sequence[str],
@@ -134,7 +136,7 @@ def cross_validate(
     against = values[baseline]
     gain, error = float((held_out - against).mean()), retuning.standard_error(seed=seed)
     return CrossValidation(
-        measure=Measure.parse(measure),
+        measure=measure if isinstance(measure, Measure) else Measure.parse(measure),
         chosen=tuple(settings[at] for at in retuning.chosen),
         fold=fold,
         values=held_out,

@@ -1,11 +1,12 @@
-"""The candidates of all queries of a corpus, retrieved once and held as padded arrays."""
+"""The candidates of all queries of a corpus, found once and held as padded arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,14 @@ from nousmem.corpora import Corpus, Partition, Query
 from nousmem.embeddings import embed
 from nousmem.embeddings.base import Embedder
 from nousmem.errors import InvalidParameter
+from nousmem.evaluation._progress import progress_bar
+from nousmem.evaluation._updates import UpdateMarks
 from nousmem.evaluation.measures import Judgements
-from nousmem.evaluation.progress import progress_bar
-from nousmem.evaluation.sweeps.cautions import warn_of_silent_leg
-from nousmem.evaluation.sweeps.successors import Successors
-from nousmem.evaluation.updates import UpdateMarks
-from nousmem.retrieval.candidates import LEGS, Candidates, retrieve
-from nousmem.retrieval.search import MIN_DEPTH, Search
+from nousmem.evaluation.sweeps._successors import Successors, similarity_of
+from nousmem.retrieval.candidates import Candidates
+from nousmem.retrieval.finding import find, query_vectors
+from nousmem.retrieval.settings import Retrieval
+from nousmem.retrieval.terms import BUILT_IN_TERMS, Term
 from nousmem.scoring import (
     Floats,
     Scoring,
@@ -28,22 +30,46 @@ from nousmem.scoring import (
     decay_under,
     epoch_seconds,
     freshness_under,
-    recency,
     relevance_under,
+    takes_any_shape,
 )
 from nousmem.stores import Store, open_store
+from nousmem.stores.registry import is_own_store
 
-__all__ = ["CandidateArrays", "check_corpus", "close_store", "find_candidates", "load_partition"]
+__all__ = [
+    "Addend",
+    "CandidateArrays",
+    "StoreChoice",
+    "check_corpus",
+    "close_store",
+    "find_candidates",
+    "find_for_each",
+    "load_partition",
+]
+
+StoreChoice: TypeAlias = str | Store | Callable[[Partition], Store]
+"""A store URL, an open store, or a function from a partition to a store."""
 
 _COMPARED: Final = 1_000_000
 """Pairs of candidates compared at a time, some 20 bytes each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Addend:
+    """A term of somebody's own as one setting weighs it."""
+
+    term: Term
+    weight: float
+    key: tuple[object, ...]
+    """What its table depends on: equal keys, equal tables."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CandidateArrays:
     """For n queries with a relevant entry, up to c candidates each; shorter lists are padded.
 
-    The candidates of a query stand by descending doc_id, which is the tie rule.
+    The candidates of a query stand by descending doc_id, which is the tie rule. A term that takes
+    any shape is given this in place of the `Candidates` of one query.
     """
 
     queries: tuple[Query, ...]
@@ -52,12 +78,16 @@ class CandidateArrays:
     """The relevant entries of each query, whether they are candidates or not."""
     doc_ids: tuple[tuple[str, ...], ...]
     """For each query, its candidates' ids."""
+    legs: tuple[str, ...]
+    """The legs asked for, in the order of the arrays over legs."""
     ranks: NDArray[np.int64]
     """Shape (legs, n, c): rank from 1 in each leg, 0 where absent or padding."""
     leg_scores: Floats
     """Shape (legs, n, c): the leg's own score, NaN where absent or padding."""
     importance: Floats
     """Shape (n, c): 0 to 1; 0 for padding."""
+    access_count: NDArray[np.int64]
+    """Shape (n, c)."""
     last_accessed: NDArray[np.int64]
     """Shape (n, c): whole seconds since 1970."""
     created: NDArray[np.int64]
@@ -75,6 +105,10 @@ class CandidateArrays:
     then those of `marks`."""
     watched_column: NDArray[np.intp]
     """Shape (w,): its column, -1 where it is not a candidate."""
+    terms: tuple[Term, ...] = ()
+    """The terms of somebody's own that a scoring may weigh."""
+    candidates: tuple[Candidates, ...] = ()
+    """Of each query, for the terms; none where there are no terms."""
     excluded: Mapping[str, int] = field(default_factory=dict[str, int])
     """Queries of the source that are not measured, by reason; see `SweepResult.excluded`."""
     successors: Successors | None = None
@@ -83,27 +117,22 @@ class CandidateArrays:
     def __len__(self) -> int:
         return len(self.queries)
 
+    @property
+    def age_hours(self) -> Floats:
+        """Hours since last access, shape (n, c), at least 0."""
+        return age_hours(self.last_accessed, self.now[:, np.newaxis])
+
+    def relevance_key(self, scoring: Scoring) -> tuple[object, ...]:
+        """Return what `relevance_under` depends on."""
+        return scoring.relevance_parameters(self.legs, [one.name for one in self._decaying()])
+
     def relevance_under(self, scoring: Scoring) -> Floats:
-        """Return relevance before decay, shape (n, c); NaN where there is no candidate.
+        """Return the legs fused, before decay, shape (n, c); NaN where there is no candidate.
 
         Freshness is in it.
         """
-        relevance = relevance_under(scoring, self.ranks, self.leg_scores)
-        if self.successors is None or not scoring.prefers_updates():
-            return relevance
-        similarity = self.successors.similarity()
-        # As many queries at a time as keep the comparisons of their candidates within reach.
-        step = max(1, _COMPARED // max(1, relevance.shape[1] ** 2))
-        fresh = [
-            freshness_under(
-                scoring,
-                relevance[at : at + step],
-                similarity[at : at + step],
-                created=self.created[at : at + step],
-            )
-            for at in range(0, len(relevance), step)
-        ]
-        return relevance * np.concatenate(fresh)
+        fused = self._fused(scoring)
+        return fused * self._freshness(scoring, fused)
 
     def decay_under(self, scoring: Scoring) -> Floats:
         """Return the share of relevance that age leaves, shape (n, c)."""
@@ -118,8 +147,102 @@ class CandidateArrays:
 
     def recency_under(self, scoring: Scoring) -> Floats:
         """Return the recency term, shape (n, c)."""
-        hours = age_hours(self.last_accessed, self.now[:, np.newaxis])
-        return recency(hours, recency_lambda=scoring.recency_lambda)
+        return self.term_values(BUILT_IN_TERMS["recency"], scoring)
+
+    def addends(self, scoring: Scoring) -> list[Addend]:
+        """Return the terms of somebody's own that a setting weighs, in their order."""
+        found: list[Addend] = []
+        for term in self.terms:
+            weight = scoring.term_weight(term.name)
+            if not weight:
+                continue
+            key: tuple[object, ...] = (term.name, *term.depends_on(scoring))
+            if term.decays:
+                key = (*key, self.relevance_key(scoring), scoring.decay_parameters())
+                weight *= scoring.w_relevance
+            found.append(Addend(term, weight, key))
+        return found
+
+    def addend_under(self, term: Term, scoring: Scoring) -> Floats:
+        """Return what a term adds for each unit of its weight, shape (n, c)."""
+        values = self.term_values(term, scoring)
+        if not term.decays:
+            return values
+        fresh = self._freshness(scoring, self._fused(scoring))
+        return values * fresh * self.decay_under(scoring)
+
+    def term_values(self, term: Term, scoring: Scoring) -> Floats:
+        """Return a term's column, shape (n, c); 0 for padding.
+
+        Raises:
+            ExtensionError: the term fails, or returns what it may not.
+        """
+        if takes_any_shape(term.function):
+            given = self if term.name in BUILT_IN_TERMS else self._seen()
+            return term.values(given, scoring, shape=self.present.shape)
+        rows = [one.term_values(term, scoring) for one in self.candidates]
+        return self._padded(rows, 0.0)
+
+    def _seen(self) -> CandidateArrays:
+        """Return the arrays as terms are given them: no access is later than a query's `as_of`."""
+        rows = [one.seen.last_accessed.astype(np.float64) for one in self.candidates]
+        return replace(self, last_accessed=self._padded(rows, 0.0).astype(np.int64))
+
+    def _decaying(self) -> list[Term]:
+        return [term for term in self.terms if term.decays]
+
+    def _fused(self, scoring: Scoring) -> Floats:
+        if takes_any_shape(scoring.fusion_function):
+            return relevance_under(scoring, self.ranks, self.leg_scores, legs=self.legs)
+        rows = [
+            relevance_under(
+                scoring,
+                self.ranks[:, row, : len(ids)],
+                self.leg_scores[:, row, : len(ids)],
+                legs=self.legs,
+            )
+            for row, ids in enumerate(self.doc_ids)
+        ]
+        return self._padded(rows, np.nan)
+
+    def _freshness(self, scoring: Scoring, fused: Floats) -> Floats:
+        nothing_alike = self.successors is None and isinstance(scoring.update_rule, str)
+        if nothing_alike or not scoring.prefers_updates():
+            return np.ones(fused.shape)
+        relevance = fused
+        for term in self._decaying():
+            if weight := scoring.term_weight(term.name):
+                relevance = relevance + weight * self.term_values(term, scoring)
+        similarity = similarity_of(self.successors, fused.shape)
+        if not takes_any_shape(scoring.update_function):
+            rows = [
+                freshness_under(
+                    scoring,
+                    relevance[row, : len(ids)],
+                    similarity[row, : len(ids), : len(ids)],
+                    created=self.created[row, : len(ids)],
+                )
+                for row, ids in enumerate(self.doc_ids)
+            ]
+            return self._padded(rows, 1.0)
+        # As many queries at a time as keep the comparisons of their candidates within reach.
+        step = max(1, _COMPARED // max(1, relevance.shape[1] ** 2))
+        fresh = [
+            freshness_under(
+                scoring,
+                relevance[at : at + step],
+                similarity[at : at + step],
+                created=self.created[at : at + step],
+            )
+            for at in range(0, len(relevance), step)
+        ]
+        return np.concatenate(fresh) if fresh else np.ones(fused.shape)
+
+    def _padded(self, rows: Sequence[Floats], padding: float) -> Floats:
+        padded = np.full(self.present.shape, padding)
+        for row, values in enumerate(rows):
+            padded[row, : len(values)] = values
+        return padded
 
 
 def check_corpus(corpus: object) -> None:
@@ -130,7 +253,7 @@ def check_corpus(corpus: object) -> None:
 
 
 def load_partition(
-    corpus: Corpus, partition: Partition, *, store: str | Store, embedder: Embedder | None
+    corpus: Corpus, partition: Partition, *, store: StoreChoice, embedder: Embedder | None
 ) -> Store:
     """Open the store of one partition and put its entries there, embedded.
 
@@ -138,7 +261,8 @@ def load_partition(
         corpus: The corpus the partition is of.
         partition: What goes in.
         store: A store URL, opened once for each partition (a path gets the partition's name
-            before its suffix); or an open store, for an undivided corpus.
+            before its suffix); a function from a partition to an open and empty store; or an open
+            store, for an undivided corpus.
         embedder: Embeds the entries; None leaves them as they are.
 
     Raises:
@@ -151,15 +275,7 @@ def load_partition(
     entries = partition.entries
     if embedder is not None:
         entries = embed(entries, embedder)
-    if isinstance(store, str):
-        opened = open_store(_partition_url(store, partition.name))
-    elif corpus.partition_field is None:
-        opened = store
-    else:
-        raise InvalidParameter(
-            f"corpus {corpus.name!r} is divided by {corpus.partition_field}: give a store URL, "
-            "so that each part can have a store of its own"
-        )
+    opened = _opened(corpus, partition, store)
     own = {entry.id for entry in entries}
     others = [one.id for one in opened.list(include_superseded=True) if one.id not in own]
     if others:
@@ -171,7 +287,33 @@ def load_partition(
     return opened
 
 
+def _opened(corpus: Corpus, partition: Partition, store: StoreChoice) -> Store:
+    if isinstance(store, str):
+        return open_store(_partition_url(store, partition.name))
+    if isinstance(store, Store):
+        if corpus.partition_field is None:
+            return store
+        raise InvalidParameter(
+            f"corpus {corpus.name!r} is divided by {corpus.partition_field}: give a store URL, or "
+            "a function from a partition to a store, so that each part has a store of its own"
+        )
+    made: object = store(partition)
+    if not isinstance(made, Store):
+        raise InvalidParameter(
+            f"the function given as store must return a store, got {made!r} for partition "
+            f"{partition.name!r}"
+        )
+    return made
+
+
+def _is_ours(store: StoreChoice) -> bool:
+    """Whether a partition's store was opened here, and is closed here."""
+    return not isinstance(store, Store)
+
+
 def _partition_url(url: str, name: str) -> str:
+    if is_own_store(url):
+        return url
     kind, _, rest = url.partition(":")
     path, mark, options = rest.partition("?")
     if not name or kind == "memory" or path in ("", ":memory:") or "//" in rest:
@@ -184,10 +326,9 @@ def _partition_url(url: str, name: str) -> str:
 def find_candidates(
     corpus: Corpus,
     *,
-    store: str | Store = "sqlite",
+    store: StoreChoice = "sqlite",
     embedder: Embedder | None = None,
-    legs: Sequence[str] | None = None,
-    depth: int | None = None,
+    retrieval: Retrieval | None = None,
     as_of: bool = True,
     progress: bool = False,
 ) -> CandidateArrays:
@@ -197,65 +338,80 @@ def find_candidates(
         corpus: Entries, queries, qrels.
         store: As in `load_partition`.
         embedder: Embeds entries and queries; None reads the text leg alone.
-        legs: Which legs to read; None is all that store and embedder allow.
-        depth: Entries read from each leg; None is 30.
+        retrieval: Which legs are read, how deep; None is the defaults.
         as_of: Whether entries later than a query's `as_of` are invisible to it.
         progress: Show a progress bar.
 
     Raises:
-        UnknownName: a store or a leg that there is none of.
-        InvalidParameter: no query has a relevant entry; the legs or `depth` are not valid; or as
-            in `load_partition`.
+        UnknownName: a store that there is none of.
+        InvalidParameter: no query has a relevant entry; the legs do not suit; or as in
+            `load_partition`.
         CorpusError: the marks of an updated fact are not lists of entry ids.
+        ExtensionError: a leg of somebody's own broke its rules.
         EmbedderError, EmbeddingMismatch, StoreError, MissingDependency: as in `load_partition`.
+    """
+    chosen = Retrieval() if retrieval is None else retrieval
+    found = find_for_each(
+        corpus, [chosen], store=store, embedder=embedder, as_of=as_of, progress=progress
+    )
+    return found[chosen]
+
+
+def find_for_each(
+    corpus: Corpus,
+    retrievals: Sequence[Retrieval],
+    *,
+    store: StoreChoice = "sqlite",
+    embedder: Embedder | None = None,
+    as_of: bool = True,
+    progress: bool = False,
+) -> dict[Retrieval, CandidateArrays]:
+    """Find the candidates of a corpus in several ways; every partition is loaded once.
+
+    Args and errors: as `find_candidates`.
     """
     check_corpus(corpus)
     judgements = Judgements.of(corpus.qrels, [query.query_id for query in corpus.queries])
     if not len(judgements):
         raise InvalidParameter(f"corpus {corpus.name!r} has no query with a relevant entry")
     measured = set(judgements.query_ids)
-    found: dict[str, Candidates] = {}
-    read: set[str] = set()
-    with progress_bar(len(judgements), "queries", show=progress) as advance:
+    ways = list(dict.fromkeys(retrievals))
+    found: dict[Retrieval, dict[str, Candidates]] = {one: {} for one in ways}
+    what = "queries" if len(ways) == 1 else f"queries, {len(ways)} retrievals"
+    with progress_bar(len(judgements) * len(ways), what, show=progress) as advance:
         for partition in corpus.partitions():
             queries = [query for query in partition.queries if query.query_id in measured]
             if not queries:
                 continue
             opened = load_partition(corpus, partition, store=store, embedder=embedder)
-            search = Search(opened, embedder, legs=legs, depth=depth)
-            read |= set(search.active_legs())
-            for query, vector in zip(queries, _query_vectors(search, queries), strict=True):
-                found[query.query_id] = retrieve(
+            vectors = query_vectors(ways, opened, embedder, [query.text for query in queries])
+            for retrieval, query in itertools.product(ways, queries):
+                found[retrieval][query.query_id] = find(
                     opened,
                     query.text,
-                    vector=vector,
-                    embedder=None if embedder is None else embedder.fingerprint,
-                    legs=search.active_legs(),
-                    depth=depth or MIN_DEPTH,
+                    retrieval=retrieval,
+                    now=query.now,
+                    embedder=embedder if vectors else None,
+                    vector=vectors.get(query.text),
                     scope=query.scope,
                     as_of=query.as_of if as_of else None,
                 )
                 advance(1)
-            if isinstance(store, str):
+            if _is_ours(store):
                 close_store(opened)
     by_id = {query.query_id: query for query in corpus.queries}
     excluded = dict(corpus.card.excluded)
     if judgements.n_without:
         excluded["no relevant entry"] = judgements.n_without
-    packed = _packed(
-        [by_id[query_id] for query_id in judgements.query_ids],
-        [found[query_id] for query_id in judgements.query_ids],
-        judgements,
-        excluded,
-    )
-    warn_of_silent_leg(packed, sorted(read), stacklevel=4)
-    return packed
-
-
-def _query_vectors(search: Search, queries: Sequence[Query]) -> list[Any]:
-    if search.embedder is None or "vector" not in search.active_legs():
-        return [None] * len(queries)
-    return list(search.embedder.embed_queries([query.text for query in queries]))
+    return {
+        retrieval: _packed(
+            [by_id[query_id] for query_id in judgements.query_ids],
+            [own[query_id] for query_id in judgements.query_ids],
+            judgements,
+            excluded,
+        )
+        for retrieval, own in found.items()
+    }
 
 
 def close_store(store: Store) -> None:
@@ -272,21 +428,24 @@ def _packed(
     excluded: Mapping[str, int],
 ) -> CandidateArrays:
     n, c = len(queries), max((len(one) for one in candidates), default=0)
-    ranks = np.zeros((len(LEGS), n, c), dtype=np.int64)
+    legs = candidates[0].legs
+    ranks = np.zeros((len(legs), n, c), dtype=np.int64)
     leg_scores, importance = np.full(ranks.shape, np.nan), np.zeros((n, c))
-    last_accessed, created = np.zeros((2, n, c), dtype=np.int64)
+    last_accessed, created, access_count = np.zeros((3, n, c), dtype=np.int64)
     evergreen, present = np.zeros((n, c), dtype=bool), np.zeros((n, c), dtype=bool)
     for row, one in enumerate(candidates):
         filled = slice(0, len(one))
         ranks[:, row, filled] = one.ranks
         leg_scores[:, row, filled] = one.leg_scores
         importance[row, filled] = one.importance
+        access_count[row, filled] = one.access_count
         last_accessed[row, filled] = one.last_accessed
         created[row, filled] = one.created
         evergreen[row, filled] = one.evergreen
         present[row, filled] = True
     marks = UpdateMarks.of(queries, judgements.query_ids)
-    columns = [{entry.id: at for at, entry in enumerate(one.entries)} for one in candidates]
+    ids = tuple(one.ids for one in candidates)
+    columns = [{doc_id: at for at, doc_id in enumerate(own)} for own in ids]
     watched_query = np.concatenate([judgements.query_index, marks.query_index])
     watched: Iterable[tuple[int, str]] = zip(
         watched_query.tolist(), (*judgements.doc_ids, *marks.doc_ids), strict=True
@@ -294,10 +453,12 @@ def _packed(
     return CandidateArrays(
         queries=tuple(queries),
         judgements=judgements,
-        doc_ids=tuple(tuple(entry.id for entry in one.entries) for one in candidates),
+        doc_ids=ids,
+        legs=legs,
         ranks=ranks,
         leg_scores=leg_scores,
         importance=importance,
+        access_count=access_count,
         last_accessed=last_accessed,
         created=created,
         evergreen=evergreen,
@@ -308,6 +469,8 @@ def _packed(
         watched_column=np.array(
             [columns[row].get(doc_id, -1) for row, doc_id in watched], dtype=np.intp
         ),
+        terms=candidates[0].terms,
+        candidates=tuple(candidates) if candidates[0].terms else (),
         excluded=excluded,
         successors=Successors.of(candidates),
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nousmem.evaluation.measures import query_means
-from nousmem.retrieval.candidates import LEGS
-from nousmem.scoring import Floats, Scoring, half_life_days
+from nousmem.retrieval.settings import Retrieval, Settings
+from nousmem.scoring import Floats, half_life_days
 
 if TYPE_CHECKING:
     from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
@@ -41,7 +41,7 @@ class SilentLegWarning(UserWarning):
     """A leg that was read returned nothing for any query."""
 
 
-def warn_of_silent_leg(arrays: CandidateArrays, legs: Sequence[str], *, stacklevel: int) -> None:
+def warn_of_silent_leg(arrays: CandidateArrays, *, by_vectors: bool, stacklevel: int) -> None:
     """Warn of each leg that found nothing for any of at least ten queries.
 
     Such as a text leg that looks for the whole question as a substring: what is measured is then
@@ -49,13 +49,13 @@ def warn_of_silent_leg(arrays: CandidateArrays, legs: Sequence[str], *, stacklev
 
     Args:
         arrays: The candidates.
-        legs: Those that were read.
+        by_vectors: Whether there was an embedder for the vector leg.
         stacklevel: Of the warning.
     """
     if len(arrays) < _ENOUGH_QUERIES:
         return
-    for at, leg in enumerate(LEGS):
-        if leg in legs and not arrays.ranks[at].any():
+    for at, leg in enumerate(arrays.legs):
+        if (leg != "vector" or by_vectors) and not arrays.ranks[at].any():
             hint = "; a DuckDB store has ?text=bm25 for questions" if leg == "text" else ""
             warnings.warn(
                 f"the {leg} leg found nothing for any of {len(arrays):,} queries{hint}",
@@ -65,7 +65,7 @@ def warn_of_silent_leg(arrays: CandidateArrays, legs: Sequence[str], *, stacklev
 
 
 def warn_of_idle(
-    parameters: Sequence[str], settings: Sequence[Scoring], values: Floats, *, stacklevel: int
+    parameters: Sequence[str], settings: Sequence[Settings], values: Floats, *, stacklevel: int
 ) -> None:
     """Warn of each parameter of a whole grid whose values all measure the same.
 
@@ -89,7 +89,7 @@ def warn_of_idle(
 
 
 def idle_parameters(
-    parameters: Sequence[str], settings: Sequence[Scoring], values: Floats
+    parameters: Sequence[str], settings: Sequence[Settings], values: Floats
 ) -> dict[str, int]:
     """Return the parameters of a whole grid that change nothing, and how many values they have.
 
@@ -100,7 +100,7 @@ def idle_parameters(
         values: Their measures.
     """
     names = ["decay_lambda" if name == "half_life_days" else name for name in parameters]
-    sizes = [len({getattr(setting, name) for setting in settings}) for name in names]
+    sizes = [len({repr(setting.value_of(name)) for setting in settings}) for name in names]
     if int(np.prod(sizes)) != len(settings):
         return {}
     means = query_means(values).reshape(*sizes, -1)
@@ -113,26 +113,28 @@ def idle_parameters(
 
 
 def warn_of_burying(
-    arrays: CandidateArrays, settings: Sequence[Scoring], *, stacklevel: int
+    found: Mapping[Retrieval, CandidateArrays], settings: Sequence[Settings], *, stacklevel: int
 ) -> None:
     """Warn when every setting leaves the median relevant candidate under 1 % of its relevance.
 
     Its ranking is then by age and importance, whatever the query says.
     """
+    if not settings:
+        return
+    gentlest = min(settings, key=lambda setting: setting.scoring.decay_lambda)
+    rate = gentlest.scoring.decay_lambda
+    arrays = found[gentlest.retrieval]
     n = len(arrays.judgements.doc_ids)
     columns = arrays.watched_column[:n]
-    found = columns >= 0
-    if not found.any() or not settings:
+    known = columns >= 0
+    if not known.any() or not rate:
         return
-    gentlest = min(settings, key=lambda setting: setting.decay_lambda)
-    if not gentlest.decay_lambda:
-        return
-    left = arrays.decay_under(gentlest)[arrays.watched_query[:n][found], columns[found]]
+    left = arrays.decay_under(gentlest.scoring)[arrays.watched_query[:n][known], columns[known]]
     median = float(np.median(left))
     if median < _BURIED:
         warnings.warn(
             f"decay buries what is looked for: with a half-life of "
-            f"{half_life_days(gentlest.decay_lambda):.3g} days, the longest of this sweep, the "
+            f"{half_life_days(rate):.3g} days, the longest of this sweep, the "
             f"median relevant entry keeps {median:.2g} of its relevance. Try longer ones, or "
             "decay_lambda=0",
             BuryingDecayWarning,

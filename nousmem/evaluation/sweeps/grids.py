@@ -11,23 +11,34 @@ from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from nousmem.errors import InvalidParameter
+from nousmem.errors import InvalidParameter, UnknownName
 from nousmem.evaluation.sweeps.ranges import WEIGHTS, Choices, Range, Simplex
-from nousmem.scoring import Scoring, check_parameter_names
+from nousmem.retrieval.settings import (
+    RETRIEVAL_PARAMETERS,
+    Retrieval,
+    Settings,
+    part_of,
+)
+from nousmem.scoring import Scoring
 
 __all__ = [
     "MOST_SETTINGS",
     "ConfoundedGridWarning",
     "Dimension",
+    "Grid",
     "GridValues",
+    "baseline_of",
+    "changed",
     "grid_dimensions",
     "grid_settings",
-    "kept_grid",
+    "kept_grids",
     "varied_names",
     "warn_of_confounding",
 ]
 
 GridValues: TypeAlias = Iterable[Any] | Range | Simplex
+Grid: TypeAlias = Mapping[str, GridValues] | Sequence[Mapping[str, GridValues]]
+"""What a sweep varies: parameters to the values tried; or several of these, one after another."""
 
 
 MOST_SETTINGS: Final = 1_000_000
@@ -81,20 +92,27 @@ class Dimension:
         return dict(zip(self.names, value if len(self.names) > 1 else (value,), strict=True))
 
 
-def kept_grid(grid: Mapping[str, GridValues]) -> dict[str, GridValues]:
-    """Return a grid that can be read twice, and written: lists of Python's own numbers.
+def kept_grids(grid: Grid) -> list[dict[str, GridValues]]:
+    """Return grids that can be read twice, and written: lists of Python's own numbers.
 
     Values that are not valid stay as they are, for whoever checks them.
 
     Raises:
-        InvalidParameter: it is no dictionary.
+        InvalidParameter: it is neither a dictionary nor a list of some.
     """
     given: object = grid
+    if isinstance(given, Sequence) and not isinstance(given, str) and given:
+        return [_kept_grid(one) for one in cast("Sequence[Any]", given)]
+    return [_kept_grid(grid)]
+
+
+def _kept_grid(given: object) -> dict[str, GridValues]:
     if not isinstance(given, Mapping):
         raise InvalidParameter(
             "grid must be a dictionary of parameters to lists of values, such as "
-            f"{{'rrf_k': [10, 60]}}; got {given!r}"
+            f"{{'rrf_k': [10, 60]}}, or a list of such; got {given!r}"
         )
+    grid = cast("Mapping[str, GridValues]", given)
     return {name: _kept(values) for name, values in grid.items()}
 
 
@@ -106,44 +124,72 @@ def _kept(values: GridValues) -> GridValues:
     return [one.item() if isinstance(one, np.generic) else one for one in values]
 
 
-def grid_settings(
-    grid: Mapping[str, GridValues], *, base: Scoring | None = None
-) -> tuple[list[str], list[Scoring]]:
-    """Return the parameters varied, and every combination of their values as a Scoring.
+def grid_settings(grid: Grid, *, base: Settings | None = None) -> tuple[list[str], list[Settings]]:
+    """Return the parameters varied, and every combination of their values as Settings.
 
     Args:
-        grid: Parameter of Scoring (or half_life_days) to the values tried; "weights" to a Simplex
-            with a step; {} is one setting.
+        grid: Parameter of Scoring or Retrieval (or half_life_days, or `w_NAME` for a leg or term
+            of one's own) to the values tried; "weights" to a Simplex with a step; {} is one
+            setting. Of a list of grids, the settings of all, each once.
         base: Gives the parameters that are not varied; None is the defaults.
 
     Returns:
-        The names in sorted order, and the settings: the last name varies fastest, values in the
-        order given. The weights of a Simplex vary together, at the place of the first.
+        The names in sorted order, and the settings: of each grid the last name varies fastest,
+        values in the order given. The weights of a Simplex vary together, at the place of the
+        first. The least score of injection is scaled to the weights (`Settings.scaled_to`).
 
     Raises:
         InvalidParameter: a name is not a parameter, a value is out of range or stands twice, or
-            values are not a list. All faults are reported together. Or there are more than a
-            million settings.
+            values are not a list; a weight is of a leg or term that a combination does not have.
+            All faults are reported together. Or there are more than a million settings.
     """
-    start = base or Scoring()
+    start = base or Settings()
     faults: list[str] = []
-    dimensions = grid_dimensions(grid, start, faults)
-    faults += _needs_search(dimensions)
+    divided = [grid_dimensions(one, start, faults) for one in kept_grids(grid)]
+    for dimensions in divided:
+        faults += _needs_sampler(dimensions)
     if faults:
         raise InvalidParameter("; ".join(faults))
-    n = math.prod(one.n_listed for one in dimensions)
+    n = sum(math.prod(one.n_listed for one in dimensions) for dimensions in divided)
     if n > MOST_SETTINGS:
-        sizes = " × ".join(f"{one.n_listed:,} of {one.label}" for one in dimensions)
+        sizes = " and ".join(
+            " × ".join(f"{one.n_listed:,} of {one.label}" for one in dimensions)
+            for dimensions in divided
+        )
         raise InvalidParameter(
             f"the grid has {n:,} settings ({sizes}), more than {MOST_SETTINGS:,}: list fewer "
-            "values, or draw some of them with a search, such as sobol, and a number of trials"
+            "values, or draw some of them with a sampler, such as sobol, and a number of trials"
         )
     settings = [
-        start.replace(**dict(itertools.chain.from_iterable(part.items() for part in point)))
+        changed(start, itertools.chain.from_iterable(part.items() for part in point))
+        for dimensions in divided
         for point in itertools.product(*(one.listed() for one in dimensions))
     ]
-    warn_of_confounding(settings, stacklevel=5)
-    return varied_names(dimensions), settings
+    if len(divided) > 1:
+        settings = list(dict.fromkeys(settings))
+    warn_of_confounding([one.scoring for one in settings], stacklevel=5)
+    return sorted(set(itertools.chain.from_iterable(map(varied_names, divided)))), settings
+
+
+def changed(start: Settings, changes: Iterable[tuple[str, Any]]) -> Settings:
+    """Return settings with these parameters, and the least score of injection in proportion."""
+    made = start.replace(**dict(changes))
+    if made.scoring == start.scoring:
+        return made
+    return made.replace(injection=start.scaled_to(made.scoring, made.retrieval).injection)
+
+
+def baseline_of(start: Settings, parameters: Sequence[str]) -> Settings:
+    """Return what a sweep compares with: the default scoring, on what is retrieved anyway.
+
+    Args:
+        start: Gives legs, depth and terms, where these are not varied.
+        parameters: Those varied; of retrieval, these are at their defaults.
+    """
+    plain = Retrieval()
+    varied = {name: getattr(plain, name) for name in parameters if name in RETRIEVAL_PARAMETERS}
+    retrieval = start.retrieval.replace(**varied) if varied else start.retrieval
+    return Settings(retrieval=retrieval, embedder=start.embedder)
 
 
 def varied_names(dimensions: Sequence[Dimension]) -> list[str]:
@@ -151,25 +197,25 @@ def varied_names(dimensions: Sequence[Dimension]) -> list[str]:
     return sorted(itertools.chain.from_iterable(one.names for one in dimensions))
 
 
-def _needs_search(dimensions: Sequence[Dimension]) -> list[str]:
+def _needs_sampler(dimensions: Sequence[Dimension]) -> list[str]:
     """Return what keeps these from being a grid: what cannot be listed."""
     faults: list[str] = []
     for one in dimensions:
         if isinstance(one.values, Range):
             faults.append(
-                f"{one.names[0]}: a grid cannot list a range; list values, or let the sweep search "
-                "with search='random', 'sobol' or 'optuna'"
+                f"{one.names[0]}: a grid cannot list a range; list values, or let the sweep draw "
+                "with sampler='random', 'sobol' or 'optuna'"
             )
         elif isinstance(one.values, Simplex) and one.values.step is None:
             faults.append(
                 "weights: a grid needs a step, as in Simplex(step=0.1); without one, let the sweep "
-                "search with search='random', 'sobol' or 'optuna'"
+                "draw with sampler='random', 'sobol' or 'optuna'"
             )
     return faults
 
 
 def grid_dimensions(
-    grid: Mapping[str, GridValues], start: Scoring, faults: list[str]
+    grid: Mapping[str, GridValues], start: Settings, faults: list[str]
 ) -> list[Dimension]:
     """Return what a grid varies, by name; faults are added to the list, and what has one left out.
 
@@ -223,11 +269,16 @@ def _weights(
     return Dimension(WEIGHTS, values)
 
 
-def _parameter(name: str, given: GridValues, start: Scoring, faults: list[str]) -> Dimension | None:
+def _parameter(
+    name: str, given: GridValues, start: Settings, faults: list[str]
+) -> Dimension | None:
     try:
-        check_parameter_names([name])
+        part = part_of(name)
     except InvalidParameter as error:
         faults.append(str(error))
+        return None
+    if part == "injection":
+        faults.append(f"{name}: what an agent is shown is varied in sweep_injection")
         return None
     if isinstance(given, Range):
         faults += [f"{name}: {fault}" for fault in given.faults()]
@@ -246,7 +297,8 @@ def _parameter(name: str, given: GridValues, start: Scoring, faults: list[str]) 
         values = Choices(tuple(tried))
     for value in tried:
         try:
-            start.replace(**{name: value})
-        except InvalidParameter as error:
+            # Of one part alone: a weight may be of a leg that another name of the grid brings.
+            getattr(start, part).replace(**{name: value})
+        except (InvalidParameter, UnknownName) as error:
             faults.append(str(error))
     return Dimension((name,), values)

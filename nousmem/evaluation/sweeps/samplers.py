@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
@@ -12,19 +12,22 @@ from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
-from nousmem.errors import InvalidParameter, MissingDependency, UnknownName
-from nousmem.evaluation.measures import Measure, query_means
+from nousmem.errors import InvalidParameter, MissingDependency, NousmemError, UnknownName
+from nousmem.evaluation.measures import Measure, find_measure, query_means
 from nousmem.evaluation.sweeps.grids import (
     MOST_SETTINGS,
     Dimension,
-    GridValues,
+    Grid,
+    changed,
     grid_dimensions,
     grid_settings,
+    kept_grids,
     varied_names,
     warn_of_confounding,
 )
 from nousmem.evaluation.sweeps.ranges import Choices
-from nousmem.scoring import Floats, Scoring
+from nousmem.retrieval.settings import Settings
+from nousmem.scoring import Floats
 
 __all__ = ["SamplerName", "SamplingPlan", "plan_sampling", "sampled_settings"]
 
@@ -33,7 +36,7 @@ SamplerName = Literal["grid", "random", "sobol", "optuna"]
 _LARGEST_BATCH: Final = 32
 """Settings that Optuna proposes before it hears how the last ones did."""
 
-Score = Callable[[Sequence[Scoring]], Floats]
+Score = Callable[[Sequence[Settings]], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,9 @@ class SamplingPlan:
     method: SamplerName
     parameters: tuple[str, ...]
     """The parameters varied, sorted."""
-    start: Scoring
-    """Gives the parameters that are not varied; of a search, the first setting tried."""
-    settings: tuple[Scoring, ...]
+    start: Settings
+    """Gives the parameters that are not varied; of a sampler, the first setting tried."""
+    settings: tuple[Settings, ...]
     """Every setting, where that is known before any is measured: all methods but "optuna"."""
     dimensions: tuple[Dimension, ...] = ()
     trials: int = 0
@@ -65,11 +68,11 @@ class SamplingPlan:
 
 
 def plan_sampling(
-    grid: Mapping[str, GridValues],
+    grid: Grid,
     *,
     measures: Sequence[Measure],
-    base: Scoring | None = None,
-    search: SamplerName = "grid",
+    base: Settings | None = None,
+    sampler: SamplerName = "grid",
     trials: int | None = None,
     seed: int = 0,
     objective: str | Measure | None = None,
@@ -80,7 +83,7 @@ def plan_sampling(
         grid: As in `sweep`.
         measures: What will be measured.
         base: Gives the parameters that are not varied; None is the defaults.
-        search: The method.
+        sampler: The method.
         trials: Settings drawn.
         seed: Of the draws.
         objective: What "optuna" maximises.
@@ -90,26 +93,29 @@ def plan_sampling(
         InvalidParameter: anything else is not valid. All faults are reported together.
         MissingDependency: the method is "optuna", which is not installed.
     """
-    if search not in get_args(SamplerName):
-        raise UnknownName("search", search, get_args(SamplerName))
-    start = base or Scoring()
-    faults = _option_faults(search, trials, seed, objective, measures)
-    if search == "grid" and not faults:
+    if sampler not in get_args(SamplerName):
+        raise UnknownName("sampler", sampler, get_args(SamplerName))
+    start = base or Settings()
+    faults = _option_faults(sampler, trials, seed, objective, measures)
+    if sampler == "grid" and not faults:
         names, settings = grid_settings(grid, base=start)
         return SamplingPlan("grid", tuple(names), start, tuple(settings))
-    dimensions = grid_dimensions(grid, start, faults)
-    if not grid and search != "grid":
-        faults.append(f"search={search!r} needs a grid with something to vary")
+    space, *others = kept_grids(grid)
+    if others:
+        faults.append(f"sampler={sampler!r} draws from one grid, got a list of {len(others) + 1}")
+    dimensions = grid_dimensions(space, start, faults)
+    if not space and sampler != "grid":
+        faults.append(f"sampler={sampler!r} needs a grid with something to vary")
     if faults:
         raise InvalidParameter("; ".join(faults))
-    # Both legs may weigh 0 at once only here, where everything is smallest.
+    # All legs may weigh 0 at once only here, where everything is smallest.
     least: dict[str, Any] = {}
     for one in dimensions:
         least |= one.least()
     start.replace(**least)
-    target = Measure.parse(objective or measures[0]) if search == "optuna" else None
+    target = find_measure(objective or measures[0], measures) if sampler == "optuna" else None
     plan = SamplingPlan(
-        search,
+        sampler,
         tuple(varied_names(dimensions)),
         start,
         (),
@@ -118,13 +124,13 @@ def plan_sampling(
         seed=int(seed),
         objective=target,
     )
-    if search == "optuna":
+    if sampler == "optuna":
         _optuna()
         return plan
     settings = _setting_list(plan, _coordinates(plan))
-    warn_of_confounding(settings, stacklevel=4)
+    warn_of_confounding([one.scoring for one in settings], stacklevel=4)
     return SamplingPlan(
-        search,
+        sampler,
         plan.parameters,
         start,
         tuple(settings),
@@ -140,7 +146,7 @@ def sampled_settings(
     *,
     measures: Sequence[Measure],
     advance: Callable[[int], object] | None = None,
-) -> tuple[list[Scoring], Floats]:
+) -> tuple[list[Settings], Floats]:
     """Let Optuna propose settings in batches, each after hearing how the last one did.
 
     Its sampler is the tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011), over all
@@ -158,7 +164,7 @@ def sampled_settings(
     """
     optuna = _optuna()
     target = list(measures).index(plan.objective) if plan.objective is not None else 0
-    found: dict[Scoring, Floats] = {plan.start: score([plan.start])[0]}
+    found: dict[Settings, Floats] = {plan.start: score([plan.start])[0]}
     batch = min(_LARGEST_BATCH, max(1, plan.trials // 8))
     with _hushed(optuna):
         sampler = optuna.samplers.TPESampler(
@@ -175,36 +181,39 @@ def sampled_settings(
             if advance is not None:
                 advance(len(asked))
     settings = list(found)
-    warn_of_confounding(settings, stacklevel=5)
+    warn_of_confounding([one.scoring for one in settings], stacklevel=5)
     return settings, np.stack(list(found.values()))
 
 
 def _option_faults(
-    search: str,
+    sampler: str,
     trials: object,
     seed: object,
     objective: str | Measure | None,
     measures: Sequence[Measure],
 ) -> list[str]:
     faults: list[str] = []
-    if search == "grid" and trials is not None:
-        faults.append("trials: a grid tries every setting; leave trials out, or choose a search")
-    if search != "grid" and (
+    if sampler == "grid" and trials is not None:
+        faults.append("trials: a grid tries every setting; leave trials out, or choose a sampler")
+    if sampler != "grid" and (
         isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1
     ):
         faults.append(
-            f"trials: search={search!r} needs a whole number of settings to draw, got {trials!r}"
+            f"trials: sampler={sampler!r} needs a whole number of settings to draw, got {trials!r}"
         )
-    elif search != "grid" and cast("int", trials) > MOST_SETTINGS:
+    elif sampler != "grid" and cast("int", trials) > MOST_SETTINGS:
         faults.append(f"trials: at most {MOST_SETTINGS:,} settings are drawn, got {trials:,}")
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         faults.append(f"seed must be a whole number of at least 0, got {seed!r}")
     if objective is None:
         return faults
-    if search != "optuna":
-        faults.append(f"objective: search={search!r} has none; only 'optuna' is led by a measure")
-    elif str(objective) not in map(str, measures):
-        faults.append(f"objective {objective} is not among the measures: add it to them")
+    if sampler != "optuna":
+        faults.append(f"objective: sampler={sampler!r} has none; only 'optuna' is led by a measure")
+        return faults
+    try:
+        find_measure(objective, measures)
+    except NousmemError as error:
+        faults.append(f"objective: {error}; add it to them")
     return faults
 
 
@@ -220,18 +229,18 @@ def _coordinates(plan: SamplingPlan) -> Floats:
     return qmc.Sobol(width, scramble=True, rng=plan.seed).random_base2(exponent)[: plan.trials]
 
 
-def _setting_list(plan: SamplingPlan, places: Floats) -> list[Scoring]:
+def _setting_list(plan: SamplingPlan, places: Floats) -> list[Settings]:
     drawn = [_setting(plan, row) for row in places.tolist()]
     return list(dict.fromkeys([plan.start, *drawn]))
 
 
-def _setting(plan: SamplingPlan, place: Sequence[float]) -> Scoring:
+def _setting(plan: SamplingPlan, place: Sequence[float]) -> Settings:
     changes: dict[str, Any] = {}
     at = 0
     for one in plan.dimensions:
         changes |= one.at(place[at : at + one.n_coordinates])
         at += one.n_coordinates
-    return plan.start.replace(**changes)
+    return changed(plan.start, changes.items())
 
 
 def _suggested(plan: SamplingPlan, trial: Any) -> list[float]:
@@ -253,7 +262,7 @@ def _optuna() -> Any:
     try:
         return importlib.import_module("optuna")
     except ImportError:
-        raise MissingDependency("optuna", extra="search", purpose="search='optuna'") from None
+        raise MissingDependency("optuna", extra="samplers", purpose="sampler='optuna'") from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from nousmem.errors import EntryNotFound, InvalidScope
 from nousmem.scope import GLOBAL, Scope
 from nousmem.stores.base import KeptStore, Store
-from nousmem.testing.store_suite.case import (
+from nousmem.testing.store_suite._case import (
     LYNX,
     MOSQUITO,
     READS,

@@ -12,7 +12,7 @@ from nousmem.entry import MemoryType
 from nousmem.errors import EmbeddingMismatch, EntryNotFound, InvalidEntry, InvalidVector
 from nousmem.scope import Scope
 from nousmem.stores.base import Store, TouchStore, VectorStore
-from nousmem.testing.store_suite.case import (
+from nousmem.testing.store_suite._case import (
     LYNX,
     MOSQUITO,
     READS,

@@ -11,7 +11,7 @@ from nousmem.entry import MemoryType
 from nousmem.errors import InvalidEntry, InvalidParameter, InvalidScope
 from nousmem.scope import GLOBAL, SCOPE_FIELDS, Scope
 from nousmem.stores.base import Store
-from nousmem.testing.store_suite.case import LEGS, READS, T0, StoreCase, each, later
+from nousmem.testing.store_suite._case import LEGS, READS, T0, StoreCase, each, later
 
 NAMES = [
     "john_doe",

@@ -14,7 +14,7 @@ import pytest
 
 from nousmem.entry import Entry
 from nousmem.stores.base import Store
-from nousmem.testing.store_suite.case import READS, T0, ZEBRA, StoreCase, assert_same, each, later
+from nousmem.testing.store_suite._case import READS, T0, ZEBRA, StoreCase, assert_same, each, later
 
 CONTENTS = [
     "naïve café, Ærøskøbing, Straße",

@@ -14,7 +14,7 @@ from nousmem.entry import Entry, MemoryType, Vector
 from nousmem.errors import EntryNotFound
 from nousmem.scope import Scope
 from nousmem.stores.base import searches_vectors
-from nousmem.testing.store_suite.case import (
+from nousmem.testing.store_suite._case import (
     LYNX,
     MOSQUITO,
     ZEBRA,

@@ -9,7 +9,7 @@ import pytest
 
 from nousmem.errors import EmbeddingMismatch, EntryNotFound
 from nousmem.stores.base import Store, searches_vectors
-from nousmem.testing.store_suite.case import (
+from nousmem.testing.store_suite._case import (
     LYNX,
     MOSQUITO,
     ZEBRA,

@@ -9,7 +9,7 @@ import pytest
 from nousmem.entry import Entry
 from nousmem.errors import InvalidParameter
 from nousmem.stores.base import Store
-from nousmem.testing.store_suite.case import (
+from nousmem.testing.store_suite._case import (
     LYNX,
     MOSQUITO,
     T0,

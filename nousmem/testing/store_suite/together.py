@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from nousmem.stores.base import Store, TouchStore, searches_vectors
-from nousmem.testing.store_suite.case import MOSQUITO, ZEBRA, OpenAt, StoreCase, later
+from nousmem.testing.store_suite._case import MOSQUITO, ZEBRA, OpenAt, StoreCase, later
 
 THREADS = 4
 TIMES = 15

@@ -9,7 +9,7 @@ import pytest
 
 from nousmem.errors import EmbeddingMismatch, InvalidVector
 from nousmem.stores.base import Store, VectorStore
-from nousmem.testing.store_suite.case import ZEBRA, StoreCase, each, ids, later, scores
+from nousmem.testing.store_suite._case import ZEBRA, StoreCase, each, ids, later, scores
 
 TOLERANCE = 1e-6
 

@@ -11,7 +11,7 @@ import pytest
 from nousmem.entry import Entry
 from nousmem.errors import EmbeddingMismatch, EntryNotFound, InvalidEntry, InvalidParameter
 from nousmem.stores.base import Store, TouchStore, VectorStore, searches_vectors
-from nousmem.testing.store_suite.case import (
+from nousmem.testing.store_suite._case import (
     LYNX,
     MOSQUITO,
     READS,

@@ -5,8 +5,8 @@ Needs the extra `notebooks`; importing this package alone loads neither ipywidge
 
 from __future__ import annotations
 
-from nousmem.viz.explorer.decay_designer import DecayDesigner
-from nousmem.viz.explorer.ranking_explorer import RankingExplorer
-from nousmem.viz.explorer.sweep_explorer import SweepExplorer
+from nousmem.viz.explorer._decay_designer import DecayDesigner
+from nousmem.viz.explorer._ranking_explorer import RankingExplorer
+from nousmem.viz.explorer._sweep_explorer import SweepExplorer
 
 __all__ = ["DecayDesigner", "RankingExplorer", "SweepExplorer"]

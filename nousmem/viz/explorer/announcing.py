@@ -6,11 +6,11 @@ import html
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from nousmem.viz.explorer.latest import LatestOnly
-from nousmem.viz.explorer.measuring import Standing
-from nousmem.viz.explorer.rankings import Ranking, Row
+from nousmem.viz._widgets import load_widgets
+from nousmem.viz.explorer._latest import LatestOnly
+from nousmem.viz.explorer._measuring import Standing
+from nousmem.viz.explorer._rankings import Ranking, Row
 from nousmem.viz.plots.labels import share
-from nousmem.viz.widgets import load_widgets
 
 __all__ = [
     "LIVE_REGION",

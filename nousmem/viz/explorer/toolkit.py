@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-from nousmem.retrieval.search import MIN_DEPTH
-from nousmem.scoring import Scoring
-from nousmem.viz.explorer.as_code import as_python, as_toml
-from nousmem.viz.explorer.controls import Control
-from nousmem.viz.explorer.theme import STYLE
-from nousmem.viz.widgets import load_widgets
+from nousmem.errors import NousmemError
+from nousmem.retrieval.settings import Settings
+from nousmem.viz._as_code import as_python, as_toml
+from nousmem.viz._widgets import load_widgets
+from nousmem.viz.explorer._controls import Control
+from nousmem.viz.explorer._theme import STYLE
 
 __all__ = ["code_boxes", "control_widget", "desk", "displayed", "fill_code", "page", "sliders"]
 
@@ -146,11 +146,12 @@ def code_boxes() -> tuple[Any, Any, Any, Any]:
     return button, row, python, toml
 
 
-def fill_code(
-    button: Any, row: Any, python: Any, toml: Any, scoring: Scoring, *, depth: int = MIN_DEPTH
-) -> None:
+def fill_code(button: Any, row: Any, python: Any, toml: Any, settings: Settings) -> None:
     """Show or hide what `code_boxes` made, as its button says, and fill it in where it is shown."""
     row.layout.display = None if button.value else "none"
     if button.value:
-        python.value = as_python(scoring, depth=depth)
-        toml.value = as_toml(scoring, depth=depth)
+        python.value = as_python(settings)
+        try:
+            toml.value = as_toml(settings)
+        except NousmemError as error:  # a failing callback would only be logged
+            toml.value = f"# {error}\n"

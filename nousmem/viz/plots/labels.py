@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from nousmem.scoring import half_life_days
+from nousmem.scoring import half_life_days, own_weight
 
 __all__ = [
     "days_of",
@@ -16,8 +16,10 @@ __all__ = [
     "is_half_life",
     "is_measure",
     "measure_label",
+    "named",
     "parameter_label",
     "share",
+    "unset",
     "values_of",
 ]
 
@@ -42,6 +44,10 @@ PARAMETER_NAMES: Final = {
     "w_importance": "weight of importance",
     "w_recency": "weight of recency",
     "rrf_k": "constant of rank fusion",
+    "w_text": "weight of the text leg",
+    "w_vector": "weight of the vector leg",
+    "legs": "legs read",
+    "terms": "terms of one's own",
     "depth": "entries read per leg",
     "decay_curve": "curve of decay",
     "decay_clock": "clock of decay",
@@ -70,14 +76,35 @@ def durations(days: Sequence[float]) -> list[str]:
 
 def plain(values: Sequence[float]) -> list[str]:
     """Return numbers as text with three significant digits, more where two would look alike."""
-    return _distinct(values, lambda v, digits: "rule" if math.isnan(v) else _significant(v, digits))
+    return _distinct(values, _significant)
 
 
 def values_of(column: str, values: Sequence[float]) -> list[str]:
     """Return a column's values as text: rates and half-lives as half-lives, others as numbers."""
     if is_half_life(column):
         return durations([days_of(column, value) for value in values])
-    return plain(values)
+    texts = iter(plain([value for value in values if not math.isnan(value)]))
+    return [unset(column) if math.isnan(value) else next(texts) for value in values]
+
+
+def unset(column: str, rule: str = "rule") -> str:
+    """Return what a parameter that is not set is called.
+
+    Args:
+        column: Its name.
+        rule: What the documented rule, which `w_recency` then follows, is called.
+    """
+    return {"w_recency": rule}.get(column, "unset")
+
+
+def named(names: Sequence[str]) -> list[str]:
+    """Return names without the modules of somebody's own code, as far as they then differ.
+
+    "" is none.
+    """
+    short = [re.sub(r"[\w.]+:", "", name) for name in names]
+    kept = short if len(set(short)) == len(set(names)) else names
+    return [name or "none" for name in kept]
 
 
 def days_of(column: str, value: float) -> float:
@@ -118,7 +145,8 @@ def parameter_label(column: str) -> str:
         return f"{RATES[column]} ({column})"
     if column == "half_life_days":
         return RATES["decay_lambda"]
-    meaning = PARAMETER_NAMES.get(column)
+    own = own_weight(column)
+    meaning = PARAMETER_NAMES.get(column) or (own and f"weight of {own}")
     return f"{meaning} ({column})" if meaning else column
 
 

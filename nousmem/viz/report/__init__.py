@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from nousmem.viz.report.page import report_page, write_report
+from nousmem.viz.report._page import report_page, write_report
 
 __all__ = ["report_page", "write_report"]

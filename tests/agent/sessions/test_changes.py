@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import nousmem as nm
-from nousmem.agent.sessions.changes import store_changes
+from nousmem.agent.sessions._changes import store_changes
 
 from .conftest import NOON
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nousmem.agent import Memory, remember
-from nousmem.agent.sessions.clock import SessionClock, numbered_ids
+from nousmem.agent.sessions._clock import SessionClock, numbered_ids
 from nousmem.errors import InvalidParameter
 
 from .conftest import NOON

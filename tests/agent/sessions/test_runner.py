@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -9,8 +10,15 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import nousmem as nm
-from nousmem.agent.sessions import Session, Transcript, parse_session, run_session
+from nousmem.agent.sessions import (
+    Session,
+    Transcript,
+    candidates_frame,
+    parse_session,
+    run_session,
+)
 from nousmem.errors import InvalidParameter, SessionError
+from nousmem.retrieval.legs import LegRequest
 
 from .conftest import SETTINGS, TEXT
 
@@ -40,7 +48,7 @@ def test_every_part_of_a_score_is_kept(transcripts: dict[str, Transcript]):
     record = turn(transcripts["default"], "bees")
     late = next(one for one in record.candidates if one.id == "late")
     scoring = transcripts["default"].scoring
-    w_relevance, w_importance, w_recency = scoring.weights()
+    w_relevance, w_importance, w_recency = scoring.term_weights()
     assert late.age_hours == 61 * 24
     parts = w_relevance * late.relevance * late.decay + w_importance * late.importance
     assert late.score == pytest.approx(parts + w_recency * late.recency, abs=1e-5)
@@ -138,7 +146,7 @@ def test_a_model_that_fails_leaves_a_note_and_the_session_goes_on(session: Sessi
 def test_what_cannot_run_is_refused_before_the_first_turn(session: Session):
     with pytest.raises(InvalidParameter, match="'no-such:model' cannot be used"):
         run_session(session, model="no-such:model")
-    with pytest.raises(InvalidParameter, match="must be a Scoring"):
+    with pytest.raises(InvalidParameter, match="must be Settings or a Scoring"):
         run_session(session, settings={"a": 0.5})  # type: ignore[dict-item]
     with pytest.raises(InvalidParameter, match="unknown option 'inject_min'"):
         run_session(session, options={"inject_min": 0})
@@ -156,3 +164,58 @@ def test_it_runs_where_an_event_loop_is_running_already(session: Session):
         return run_session(session, model="extractive")
 
     assert asyncio.run(notebook())["default"].header.model == "extractive"
+
+
+def test_a_setting_is_run_as_a_whole(session: Session):
+    settings = {
+        "default": nm.Settings(),
+        "shown": nm.Settings(injection=nm.Injection(inject_min_score=0)),
+        "vectors": nm.Settings(retrieval=nm.Retrieval(legs=["vector"], depth=1)),
+    }
+    found = run_session(session, model="scripted", settings=settings, embedder="hashing")
+    assert {name: one.settings for name, one in found.items()} == settings
+    assert {name: one.scoring for name, one in found.items()} == dict.fromkeys(
+        settings, nm.Scoring()
+    )
+    assert found["default"].supported == (1, 3)
+    assert found["shown"].supported == (3, 3)
+    assert all(one.text_rank is None for one in turn(found["vectors"], "cat").candidates)
+    assert {len(one.candidates) for one in found["vectors"].turns} == {0, 1}
+
+
+def test_an_option_of_the_session_comes_before_every_setting():
+    text = TEXT + "\n[memory]\ninject_min_score = 0\n"
+    found = run_session(parse_session(text), model="scripted", settings=SETTINGS)
+    assert [one.supported for one in found.values()] == [(3, 3), (3, 3)]
+    assert found["default"].settings == nm.Settings()
+    assert found["default"].header.options == {"inject_min_score": 0}
+
+
+def test_parts_of_ones_own_are_recorded(session: Session):
+    settings = nm.Settings(
+        retrieval=nm.Retrieval(legs=["text", Newest()], terms=[length]),
+        scoring=nm.Scoring(weights={"length": 0.1}),
+    )
+    found = run_session(session, model="scripted", settings={"own": settings})["own"]
+    (cat,) = (one for one in turn(found, "cat").candidates if one.id == "name")
+    assert cat.own == {"newest_rank": 1, "newest_score": 1.0, "length": 0.032}
+    frame = candidates_frame(found, "cat")
+    assert frame["newest_rank"].tolist() == [1]
+    assert "own" not in frame.columns
+    assert found.settings == settings
+
+
+@nm.term
+def length(candidates: Any) -> Any:
+    return [len(entry.content) / 1000 for entry in candidates.entries]
+
+
+@dataclass(frozen=True)
+class Newest:
+    """A leg that finds the newest entries."""
+
+    name: str = "newest"
+
+    def search(self, request: LegRequest) -> list[tuple[nm.Entry, float]]:
+        newest = sorted(request.entries(), key=lambda entry: entry.created_at, reverse=True)
+        return [(entry, 1 / rank) for rank, entry in enumerate(newest[: request.depth], 1)]

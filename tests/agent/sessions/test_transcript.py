@@ -59,7 +59,7 @@ def test_a_damaged_transcript_is_refused_with_its_line(
         ([], "a header, turns and a line of times"),
         ([*lines[:2], lines[2][:50], *lines[3:]], "line 3: not JSON"),
         ([lines[1], *lines[1:]], "line 1: expected a header"),
-        ([lines[0].replace('"format": 1', '"format": 9'), *lines[1:]], "format 9"),
+        ([lines[0].replace('"format": 2', '"format": 9'), *lines[1:]], "format 9"),
         ([lines[0], lines[1].replace('"user"', '"usher"', 1), *lines[2:]], "line 2: user: "),
     ):
         file.write_text("\n".join(damaged))

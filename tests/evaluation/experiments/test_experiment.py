@@ -23,9 +23,10 @@ def test_lists_are_multiplied_out(experiment_file: Path):
     assert {one.corpus.path for one in experiment.conditions} == {
         str(experiment_file.parent / "tables")
     }
-    settings = experiment.settings()
-    assert settings.n_tried == 6
-    assert settings.scorings[settings.baseline] == nm.Scoring()
+    for plan, depth in zip(experiment.plans(), [10, 20, 10, 20], strict=True):
+        assert plan.n_tried == 6
+        assert {one.retrieval for one in plan.settings} == {nm.Retrieval(depth=depth)}
+        assert plan.settings[plan.baseline] == nm.Settings(retrieval=nm.Retrieval(depth=depth))
 
 
 def test_loader_options_are_varied(tmp_path: Path):
@@ -48,10 +49,92 @@ def test_loader_options_are_varied(tmp_path: Path):
     ]
 
 
+LEGS = """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Nothing:
+    often: int = 1
+    name: str = "nothing"
+
+    def search(self, request):
+        return []
+"""
+
+
+def test_legs_are_texts_tables_and_lists(tmp_path: Path, own_code):
+    own_code(legs_here=LEGS)
+    file = tmp_path / "x.toml"
+    table = '{ object = "legs_here:Nothing", often = 2 }'
+    file.write_text(
+        '[corpus]\nname = "assistant-year"\n[retrieval]\n'
+        f'legs = ["all", "text, legs_here:Nothing", ["text", {table}], {table}]\n'
+    )
+    nothing = ev.read_experiment(file).conditions[1].retrieval.way().legs[1]
+    twice = dataclasses.replace(nothing, often=2)
+    ways = [("text", nothing), ("text", twice), (twice,)]
+    experiment = ev.read_experiment(file)
+    assert [one.retrieval.way().legs for one in experiment.conditions] == [None, *ways]
+    again = ev.Experiment.from_document(json.loads(json.dumps(experiment.to_document())))
+    assert [one.retrieval.way().legs for one in again.conditions] == [None, *ways]
+    assert condition_names(again.conditions)[2:] == [
+        "assistant-year, legs text,legs_here:Nothing(often=2)",
+        "assistant-year, legs legs_here:Nothing(often=2)",
+    ]
+    file.write_text(file.read_text().replace("[retrieval]", "[grid]"))
+    experiment = ev.read_experiment(file)
+    again = ev.Experiment.from_document(json.loads(json.dumps(experiment.to_document())))
+    for one in (experiment, again):
+        (plan,) = one.plans()
+        assert [setting.retrieval.legs for setting in plan.settings] == [None, *ways]
+        assert len(plan.retrievals) == 4
+
+
+def test_a_grid_varies_how_candidates_are_found(tmp_path: Path):
+    file = tmp_path / "x.toml"
+    file.write_text(
+        '[corpus]\nname = "assistant-year"\n[retrieval]\nembedder = "hashing"\n'
+        'legs = ["text", "text,vector"]\n[grid]\ndepth = [10, 30]\nrrf_k = [5, 60]\n'
+        "[baseline]\ndepth = 50\nhalf_life_days = 100\n"
+    )
+    experiment = ev.read_experiment(file)
+    for plan, legs in zip(experiment.plans(), [["text"], ["text", "vector"]], strict=True):
+        assert plan.parameters == ("depth", "rrf_k")
+        assert plan.n_tried == 4
+        ways = [nm.Retrieval(legs=legs, depth=depth) for depth in (10, 30, 50)]
+        assert plan.retrievals == ways
+        against = nm.Settings(retrieval=ways[2], scoring=nm.Scoring(half_life_days=100))
+        assert plan.settings[plan.baseline] == against
+
+
+def test_several_grids_are_tried_one_after_another(tmp_path: Path):
+    file = tmp_path / "x.toml"
+    file.write_text(
+        '[corpus]\nname = "assistant-year"\n[scoring]\nw_recency = 0\n'
+        "[[grid]]\nrrf_k = [5, 60]\n[[grid]]\ndepth = [10]\nhalf_life_days = [30, 365]\n"
+    )
+    (plan,) = ev.read_experiment(file).plans()
+    assert plan.parameters == ("depth", "half_life_days", "rrf_k")
+    assert plan.n_tried == len(plan.settings) == 4
+    assert plan.baseline == 1
+    assert not plan.is_grid
+
+
+def test_injection_goes_along_with_the_weights(tmp_path: Path):
+    file = tmp_path / "x.toml"
+    file.write_text(
+        '[corpus]\nname = "assistant-year"\n[injection]\ninject_limit = 2\n'
+        "inject_min_score = 0.4\n[grid]\nw_importance = [0.3, 0]\n"
+    )
+    (plan,) = ev.read_experiment(file).plans()
+    assert [one.injection.inject_limit for one in plan.settings] == [2, 2]
+    assert [one.injection.inject_min_score for one in plan.settings] == [0.4, 0.25]
+
+
 def test_what_was_asked_survives_json(tmp_path: Path, experiment_file: Path):
     searched = tmp_path / "searched.toml"
     searched.write_text(
-        '[corpus]\nname = "assistant-year"\n[search]\nmethod = "sobol"\ntrials = 8\n[grid]\n'
+        '[corpus]\nname = "assistant-year"\n[sampler]\nmethod = "sobol"\ntrials = 8\n[grid]\n'
         "half_life_days = { low = 7, high = 3650, log = true, also = [inf] }\n"
         'weights = { step = 0.1 }\ndecay_curve = ["power", "step"]\n'
     )
@@ -59,14 +142,14 @@ def test_what_was_asked_survives_json(tmp_path: Path, experiment_file: Path):
         experiment = ev.read_experiment(file)
         again = ev.Experiment.from_document(json.loads(json.dumps(experiment.to_document())))
         assert again.to_document() == experiment.to_document()
-        assert again.settings() == experiment.settings()
+        assert again.plans() == experiment.plans()
         assert again.conditions == experiment.conditions
 
 
 FAULTS = {
     "measure = ['R@5']": "no key 'measure'",
     "measures = ['R at 5']": "R at 5",
-    "tune = 'AP'": "none of the measures",
+    "tune = 'AP'": "AP is not measured",
     "folds = 1": "folds",
     "seed = -1": "seed",
     "folds = true": "folds",
@@ -102,7 +185,7 @@ def test_faults_are_named(tmp_path: Path, line: str):
         ('[corpus]\nname = "assistant-year"\n[grid]\nrrf_k = { low = 3, high = 4 }\n', "range"),
         ('[corpus]\nname = "assistant-year"\n[grid]\nrrf_k = { lo = 3 }\n', "lo"),
         ('[corpus]\nname = "assistant-year"\n[scoring]\nrrf_k = -3\n', "rrf_k"),
-        ('[corpus]\nname = "assistant-year"\n[search]\nmethod = "sobol"\n', "trials"),
+        ('[corpus]\nname = "assistant-year"\n[sampler]\nmethod = "sobol"\n', "trials"),
         ('[corpus]\nname = "beam"\n[retrieval]\ndepth = [30, 30]\n', "stands twice"),
         ('[corpus]\nname = "beam"\n[retrieval]\ndepth = [30, 0]\n', "retrieval: depth must"),
         ('[corpus]\nname = "beam"\n[retrieval]\nstore = "sqlit"\n', "retrieval: unknown store"),
@@ -115,6 +198,25 @@ def test_faults_are_named(tmp_path: Path, line: str):
             "would be filled from 2",
         ),
         ("corpus = []\n", "no condition"),
+        (
+            '[corpus]\nname = "beam"\n[retrieval]\ndepth = 30\n[grid]\ndepth = [10, 20]\n',
+            r"depth: fixed in \[retrieval\] and varied",
+        ),
+        (
+            '[corpus]\nname = "beam"\n[scoring]\nw_x = 1\n[[grid]]\n[[grid]]\nw_x = [1]\n',
+            r"w_x: fixed in \[scoring\] and varied",
+        ),
+        ('[corpus]\nname = "beam"\n[scoring]\nw_x = 1\n', "scoring: w_x is a weight of no leg"),
+        ('[corpus]\nname = "beam"\n[grid]\ndepth = [0]\n', "grid: depth must"),
+        ('[corpus]\nname = "beam"\n[grid]\nlegs = ["txet"]\n', "did you mean 'text'"),
+        ('[corpus]\nname = "beam"\n[grid]\nlegs = ["vector"]\n', "needs an embedder"),
+        ('[corpus]\nname = "beam"\n[grid]\ninject_limit = [3]\n', "sweep_injection"),
+        ('[corpus]\nname = "beam"\n[injection]\nlimit = 3\n', "injection.* has no .*'limit'"),
+        ('[corpus]\nname = "beam"\n[baseline]\ndepht = 3\n', "baseline: unknown parameter"),
+        ('[corpus]\nname = "beam"\n[baseline]\ndepth = 0\n', "baseline: depth must"),
+        ('[corpus]\nname = "beam"\n[retrieval]\nlegs = [3]\n', "legs must be a text such as"),
+        ('[corpus]\nname = "beam"\n[retrieval]\nterms = "x:y"\n', "no module 'x'"),
+        ('grid = 3\n[corpus]\nname = "beam"\n', "grid must be a table"),
         (
             '[corpus]\nname = "beam"\n[scoring]\nhalf_life_days = 3\n[grid]\ndecay_lambda = [1]\n',
             r"decay_lambda: fixed in \[scoring\] and varied",
@@ -131,7 +233,10 @@ def test_faults_are_named(tmp_path: Path, line: str):
             r"2,000,000 settings \(2,000 of rrf_k × 1,000 of w_importance\)",
         ),
         (
-            '[corpus]\nname = "beam"\n[grid]\nrrf_k = [3]\n[search]\nmethod = "optuna"\ntrials = 3',
+            (
+                '[corpus]\nname = "beam"\n[grid]\nrrf_k = [3]\n'
+                '[sampler]\nmethod = "optuna"\ntrials = 3'
+            ),
             "optuna",
         ),
     ],
@@ -167,7 +272,7 @@ def test_what_is_no_toml_is_named(tmp_path: Path, content: bytes):
 )
 def test_the_committed_experiments_are_valid(file: Path):
     experiment = ev.read_experiment(file)
-    assert experiment.settings().n_tried >= 1
+    assert all(plan.n_tried >= 1 for plan in experiment.plans())
 
 
 def test_what_is_tuned_is_measured(experiment_file: Path):

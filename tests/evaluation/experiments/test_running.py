@@ -17,9 +17,8 @@ import pytest
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.errors import ExperimentError, InvalidParameter, UnknownName
-from nousmem.evaluation.experiments import conditions as conditions_module
+from nousmem.evaluation.experiments import _plans as plans_module
 from nousmem.evaluation.experiments.folder import ResultFolder
-from nousmem.viz.report import write_report
 
 
 def test_a_condition_is_what_a_sweep_finds(experiment_file: Path):
@@ -29,12 +28,14 @@ def test_a_condition_is_what_a_sweep_finds(experiment_file: Path):
         swept = ev.sweep(
             corpus,
             embedder=one.condition.retrieval.embedder,
-            depth=one.condition.retrieval.depth,
+            retrieval=one.condition.retrieval.way(),
             grid={"half_life_days": [30, 365, np.inf], "w_importance": [0, 0.3]},
             scoring=nm.Scoring(w_recency=0),
             measures=["nDCG@10", "R@5"],
         )
-        assert np.array_equal(one.measured.values[:6], swept.values)
+        assert np.array_equal(one.measured.values, swept.values)
+        assert one.measured.settings == swept.settings
+        assert one.measured.baseline == swept.baseline == 6
         assert one.excluded == swept.excluded
 
 
@@ -60,7 +61,7 @@ def test_the_tables_hold_every_condition(experiment_file: Path, tmp_path: Path):
     # One row a condition, and one for the choice among those that share their queries.
     assert pd.read_parquet(out / "tuned.parquet")["condition"].tolist() == [0, 1, 2, 3, -1]
     best = (out / "conditions" / "001" / "best.toml").read_text()
-    assert best == result.best(1).to_toml()
+    assert best == result.best(condition=1).to_toml()
 
 
 def test_a_folder_reads_back_as_it_was(experiment_file: Path, tmp_path: Path):
@@ -79,7 +80,7 @@ def test_the_same_bytes_twice_and_in_other_processes(
     ev.run_experiment(experiment, out=tmp_path / "one")
     ev.run_experiment(experiment, out=tmp_path / "two", backend="processes", jobs=2)
     one, two = files_of(tmp_path / "one"), files_of(tmp_path / "two")
-    assert len(one) == 4 * 5 + 8
+    assert len(one) == 4 * 5 + 9
     assert one == two
 
 
@@ -89,15 +90,15 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     experiment = ev.read_experiment(experiment_file)
     ev.run_experiment(experiment, out=tmp_path / "whole")
     measured: list[int] = []
-    true_pool = conditions_module.find_candidates
+    true_find = plans_module.find_for_each
 
     def counted(*arguments, **options):
         if len(measured) == 2:
             raise KeyboardInterrupt
         measured.append(1)
-        return true_pool(*arguments, **options)
+        return true_find(*arguments, **options)
 
-    monkeypatch.setattr(conditions_module, "find_candidates", counted)
+    monkeypatch.setattr(plans_module, "find_for_each", counted)
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
         ev.run_experiment(experiment, out=out)
@@ -168,6 +169,8 @@ def test_where_a_corpus_lies_is_not_what_is_asked(
 def test_a_single_query_is_measured_though_nothing_is_judged(
     experiment_file: Path, tmp_path: Path, write_tables
 ):
+    from nousmem.viz.report import write_report
+
     write_tables(tmp_path / "tables", n_queries=3)  # two of them without a relevant entry
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -185,7 +188,7 @@ def test_a_bad_condition_is_found_before_any_is_measured(
 ):
     experiment = ev.read_experiment(experiment_file)
     last = experiment.conditions[-1]
-    monkeypatch.setattr(conditions_module, "find_candidates", None)
+    monkeypatch.setattr(plans_module, "find_for_each", None)
     for changed in ({"store": "sqlit"}, {"legs": ("text", "vektor")}, {"embedder": "mini"}):
         wrong = dataclasses.replace(last, retrieval=dataclasses.replace(last.retrieval, **changed))
         with pytest.raises(LookupError, match="did you mean"):
@@ -199,7 +202,7 @@ def test_a_bad_condition_is_found_before_any_is_measured(
 def test_what_does_not_fit_into_memory_is_refused(
     experiment_file: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(conditions_module, "find_candidates", None)
+    monkeypatch.setattr(plans_module, "find_for_each", None)
     monkeypatch.setattr(os, "sysconf", lambda name: 10)
     with pytest.raises(InvalidParameter, match="7 settings × 2 measures × 58 queries"):
         ev.run_experiment(ev.read_experiment(experiment_file))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from nousmem.evaluation.judging.proposing import (
     propose_pool,
     read_qrels,
 )
-from nousmem.retrieval.candidates import LEGS, retrieve
+from nousmem.retrieval.candidates import LEGS
 from nousmem.stores.memory import MemoryStore
 
 NOON = datetime(2026, 3, 15, 12, tzinfo=UTC)
@@ -35,6 +37,27 @@ CONTENTS = {
     "work": "Ada takes the tram to work",
     "late": "Ada drinks coffee since March",
 }
+
+
+@dataclass(frozen=True)
+class Important:
+    """A leg that ranks by importance alone."""
+
+    name: str = "important"
+
+    def search(self, request: nm.LegRequest) -> list[tuple[str, float]]:
+        found = sorted(request.entries(), key=lambda one: (-one.importance, one.id))
+        return [(one.id, one.importance) for one in found[: request.depth]]
+
+
+@dataclass(frozen=True)
+class Brief:
+    """A leg that scores what others found."""
+
+    name: str = "brief"
+
+    def score(self, request: nm.LegRequest, entries: Sequence[nm.Entry]) -> list[float]:
+        return [1 / len(entry.content) for entry in entries]
 
 
 @pytest.fixture
@@ -74,17 +97,13 @@ class TestPool:
             (vector,) = embedder.embed_queries([query.text])
             own = pool[pool["query_id"] == query.query_id].set_index("doc_id")
             for leg in LEGS:
-                wanted = retrieve(
-                    store,
-                    query.text,
-                    vector=vector,
-                    legs=[leg],
-                    depth=4,
-                    scope=query.scope,
-                    as_of=query.as_of,
+                within = {"scope": query.scope, "limit": 4, "as_of": query.as_of}
+                wanted = (
+                    store.search_text(query.text, **within)
+                    if leg == "text"
+                    else store.search_vector(vector, **within)
                 )
-                row = LEGS.index(leg)
-                expected = {e.id: wanted.ranks[row, at] for at, e in enumerate(wanted.entries)}
+                expected = {entry.id: rank for rank, (entry, _) in enumerate(wanted, 1)}
                 assert own[f"{leg}_rank"].dropna().to_dict() == expected
             ranked = own[["text_rank", "vector_rank"]].notna().sum(axis="columns")
             assert own["n_legs"].tolist() == ranked.tolist()
@@ -152,12 +171,58 @@ class TestPool:
             pd.testing.assert_frame_equal(propose_pool(store, given), expected)
 
     def test_a_search_brings_its_embedder_and_legs(self, store: nm.Store) -> None:
-        search = nm.Search(store, HashingEmbedder(64), legs=["vector"])
+        vectors = nm.Retrieval(legs=["vector"], depth=2)
+        search = nm.Search(store, HashingEmbedder(64), retrieval=vectors)
         pool = propose_pool(search, ["bees"])
         assert set(pool["pool"]) == {"vector@30"}
         assert pool["text_rank"].isna().all()
         with pytest.raises(nm.InvalidParameter, match="belong to the Search"):
             propose_pool(search, ["bees"], embedder=HashingEmbedder(64))
+        with pytest.raises(nm.InvalidParameter, match="belong to the Search"):
+            propose_pool(search, ["bees"], retrieval=vectors)
+
+    def test_legs_of_ones_own_propose(self, corpus: nm.Corpus) -> None:
+        store = nm.open_store("sqlite::memory:")
+        store.put(corpus.entries)
+        retrieval = nm.Retrieval(legs=["text", Important(), Brief()], depth=50)
+        pool = propose_pool(store, corpus.queries, depth=4, retrieval=retrieval)
+        again = propose_pool(nm.Search(store, retrieval=retrieval), corpus.queries, depth=4)
+        pd.testing.assert_frame_equal(again, pool)
+        assert list(pool.columns[6:]) == [
+            *("text_rank", "vector_rank", "important_rank", "n_legs", "pool")
+        ]
+        assert set(pool["pool"]) == {"text+important@4"}
+        assert pool["vector_rank"].isna().all()
+        entries = {entry.id: entry for entry in corpus.entries}
+        for query in corpus.queries:
+            own = pool[pool["query_id"] == query.query_id].set_index("doc_id")
+            ranked = own["important_rank"].dropna().sort_values()
+            assert ranked.tolist() == [1, 2, 3, 4]
+            seen = [
+                entry.importance
+                for entry in entries.values()
+                if entry.user_id == query.scope.user_id
+                and (query.as_of is None or entry.created_at <= query.as_of)
+            ]
+            found = [entries[one].importance for one in ranked.index]
+            assert found == sorted(seen, reverse=True)[:4]
+            proposed = own[["text_rank", "important_rank"]].notna().sum(axis="columns")
+            assert own["n_legs"].tolist() == proposed.tolist()
+        empty = propose_pool(store, ["  x", "xyzzy"], retrieval=nm.Retrieval(legs=["text"]))
+        assert empty.empty
+
+    def test_a_leg_that_breaks_its_rules_is_named(self, store: nm.Store) -> None:
+        class Twice:
+            name = "twice"
+
+            def search(self, request: nm.LegRequest) -> list[tuple[nm.Entry, float]]:
+                return [(request.entries()[0], 1.0)] * 2
+
+        with pytest.raises(nm.ExtensionError, match="leg 'twice'"):
+            propose_pool(store, ["bees"], retrieval=nm.Retrieval(legs=["text", Twice()]))
+        only_scores = nm.Retrieval(legs=[Brief()])
+        with pytest.raises(nm.InvalidParameter, match="only score"):
+            propose_pool(store, ["bees"], retrieval=only_scores)
 
     def test_scope_and_as_of_are_the_querys_own(self, store: nm.Store) -> None:
         query = nm.Query(
@@ -177,7 +242,7 @@ class TestPool:
         ("queries", "options", "error", "message"),
         [
             (["x"], {"depth": 0}, nm.InvalidParameter, "depth"),
-            (["x"], {"legs": ["txet"]}, nm.UnknownName, "text"),
+            (["x"], {"retrieval": nm.Retrieval(legs=["vector"])}, nm.InvalidParameter, "embedder"),
             (["x", "  "], {}, nm.CorpusError, "row 2"),
             (42, {}, nm.InvalidParameter, "int"),
             ([42], {}, nm.InvalidParameter, "queries"),
@@ -475,6 +540,16 @@ class TestStatistics:
         with pytest.raises(nm.InvalidParameter, match="missing: pool"):
             leg_contributions(self.QRELS.drop(columns="pool"))
 
+    def test_legs_of_ones_own_need_their_ranks(self) -> None:
+        with_own = self.QRELS.assign(pool="text+vector+own@30")
+        with pytest.raises(nm.InvalidParameter, match=r"missing: own_rank"):
+            leg_contributions(with_own)
+        ranks = pd.Series([None, 1, 2, None, None], dtype="Int64")
+        table = leg_contributions(with_own.assign(own_rank=ranks)).set_index("leg")
+        assert table["n_judged"].to_dict() == {"text": 4, "vector": 3, "own": 2}
+        assert table["n_unique"].to_dict() == {"text": 1, "vector": 0, "own": 0}
+        assert table["deepest"].to_dict() == {"text": 7, "vector": 15, "own": 2}
+
     def test_judged_share(self) -> None:
         pool = pd.DataFrame({"query_id": ["q2", "q2", "q1", "q1"], "doc_id": ["a", "x", "a", "d"]})
         assert judged_share(pool, self.QRELS).to_dict("list") == {
@@ -511,7 +586,8 @@ class TestStatistics:
         judged = pool.assign(relevance=0)
         search = nm.Search(store, embedder, scoring=nm.Scoring(decay_lambda=0.01))
         for depth, complete in ((4, True), (12, False)):
-            run = ev.run_queries(search.replace(depth=depth), corpus.queries)
+            deep = nm.Retrieval(depth=depth)
+            run = ev.run_queries(search.replace(retrieval=deep), corpus.queries)
             lowest = judged_at(run, judged, k=10)["Judged@10"].min()
             assert lowest == 1 if complete else lowest < 1
 

@@ -248,7 +248,7 @@ def test_of_equals_the_first_is_best(swept: ev.SweepResult) -> None:
     from dataclasses import replace
 
     own = np.array([0.1, 0.2, 0.7, 1 / 3] * 6)[: swept.n_queries]
-    values = np.stack([np.random.default_rng(at).permutation(own) for at in range(18)])
+    values = np.stack([np.random.default_rng(at).permutation(own) for at in range(19)])
     assert len(set(values.mean(axis=1))) > 1
     tied = replace(swept, values=np.repeat(values[:, np.newaxis], 2, axis=1))
     assert tied.best_index("R@5") == 0
@@ -346,15 +346,15 @@ def test_wrong_arguments_are_named(corpus: nm.Corpus, swept: ev.SweepResult) -> 
     scorings = [nm.Scoring(), nm.Scoring(rrf_k=5)]
     calls = {
         "names of settings": lambda: ev.compare(scorings, corpus, ["R@5"]),
-        "each with its Scoring": lambda: ev.compare({"a": {}, "b": {}}, corpus, ["R@5"]),
+        "each with its Settings": lambda: ev.compare({"a": {}, "b": {}}, corpus, ["R@5"]),
         "load_corpus\\('assistant-year'\\)": lambda: ev.sweep("assistant-year", grid={}),
         "expected a corpus": lambda: ev.compare(dict(zip("ab", scorings, strict=True)), 3, ["R@5"]),
         "grid must be a dictionary": lambda: ev.sweep(corpus, grid=None),
         r"got b \(2, 3\)": lambda: ev.compare_values(
             values, ["R@5"], query_ids=["x", "y", "z"], baseline="a"
         ),
-        "0 to 17; got 18": lambda: swept.cross_validated("nDCG@10", folds=3, baseline=18),
-        "0 to 17; got 99": lambda: swept.leaderboard("nDCG@10", baseline=99),
+        "0 to 18; got 19": lambda: swept.cross_validated("nDCG@10", folds=3, baseline=19),
+        "0 to 18; got 99": lambda: swept.leaderboard("nDCG@10", baseline=99),
         "top must be": lambda: swept.leaderboard("nDCG@10", top=0),
     }
     for message, call in calls.items():

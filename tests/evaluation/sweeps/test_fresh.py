@@ -94,7 +94,7 @@ def test_fresh_agrees_with_a_loop_over_runs(corpus: nm.Corpus, swept: ev.SweepRe
     for at in range(len(swept.settings)):
         run = swept.run(at)
         for cutoff in (1, 3):
-            expected = [bare_fresh(run, query, cutoff) for query in swept.candidates.queries]
+            expected = [bare_fresh(run, query, cutoff) for query in swept.candidates_of(at).queries]
             found = swept.values_of(f"Fresh@{cutoff}")[at]
             np.testing.assert_array_equal(found, expected)
             seen |= set(found[~np.isnan(found)].tolist())
@@ -104,7 +104,7 @@ def test_fresh_agrees_with_a_loop_over_runs(corpus: nm.Corpus, swept: ev.SweepRe
 def test_means_are_over_the_marked_queries_and_their_number_is_told(
     corpus: nm.Corpus, swept: ev.SweepResult
 ) -> None:
-    marked = ["newest" in query.metadata for query in swept.candidates.queries]
+    marked = ["newest" in query.metadata for query in swept.candidates_of(0).queries]
     assert 0 < sum(marked) < swept.n_queries
     frame = swept.frame
     assert (frame["n_queries"] == swept.n_queries).all()
@@ -118,7 +118,7 @@ def test_means_are_over_the_marked_queries_and_their_number_is_told(
     assert row["n_Fresh@3"] == sum(marked)
     best = swept.best_index("Fresh@3")
     assert frame["Fresh@3"][best] == frame["Fresh@3"].max()
-    by_category = swept.by().set_index(["category", "decay_lambda", "w_importance"])
+    by_category = swept.by().set_index("category")
     assert (by_category.loc["fact", "n_Fresh@1"] == 0).all()
     assert by_category.loc["fact", "Fresh@1"].isna().all()
     assert by_category.loc["update", "Fresh@1"].notna().all()
@@ -131,7 +131,9 @@ def test_intervals_are_paired_over_the_marked_queries(swept: ev.SweepResult) -> 
     marked = ~np.isnan(swept.values_of("Fresh@3")[0])
     values = swept.values_of("Fresh@3")[:, marked]
     best = swept.best_index("Fresh@3")
-    interval = ev.paired_interval(values[best], values[swept.baseline_index()])
+    assert best != swept.baseline_index()
+    groups = [query.group for query, one in zip(swept.queries, marked, strict=True) if one]
+    interval = ev.paired_interval(values[best], values[swept.baseline_index()], groups=groups)
     assert table["difference"][0] == interval.difference
     assert (table["low"][0], table["high"][0]) == (interval.low, interval.high)
 

@@ -11,8 +11,8 @@ import pytest
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.evaluation.sweeps import successors
-from nousmem.evaluation.sweeps.successors import Successors
+from nousmem.evaluation.sweeps import _successors as successors
+from nousmem.evaluation.sweeps._successors import Successors
 from nousmem.retrieval.candidates import Candidates
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,7 +27,7 @@ def some_candidates(n: int, seed: int) -> Candidates:
         )
         for at in rng.permutation(9)[:n].tolist()
     ]
-    return Candidates.union({"text": [(entry, 1.0) for entry in entries]})
+    return Candidates.union({"text": [(entry, 1.0) for entry in entries]}, now=NOW)
 
 
 def test_each_query_has_the_similarities_of_its_own_candidates(monkeypatch) -> None:
@@ -68,7 +68,7 @@ def test_without_vectors_there_is_nothing_to_compare() -> None:
     swept = ev.sweep(
         corpus, grid={"update_penalty": [0, 0.5], "update_takeover": [0, 1]}, measures=["nDCG@10"]
     )
-    assert swept.candidates.successors is None
+    assert swept.candidates_of(0).successors is None
     assert len(set(swept.frame["nDCG@10"])) == 1
 
 

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 import nousmem
 import nousmem as nm
 from nousmem.corpora import Query
+from nousmem.evaluation._updates import UpdateMarks
 from nousmem.evaluation.measures import Judgements, parse_measures
-from nousmem.evaluation.sweeps import kernel, loops
+from nousmem.evaluation.sweeps import _kernel as kernel
+from nousmem.evaluation.sweeps import _loops as loops
+from nousmem.evaluation.sweeps._successors import Successors
 from nousmem.evaluation.sweeps.candidate_arrays import CandidateArrays
-from nousmem.evaluation.sweeps.successors import Successors
-from nousmem.evaluation.sweeps.sweeping import composite_scores, score_settings, watched_ranks
-from nousmem.evaluation.updates import UpdateMarks
+from nousmem.evaluation.sweeps.values import composite_scores, score_settings, watched_ranks
 
 pytest.importorskip("numba")
 
@@ -106,9 +107,11 @@ def made_up(seed: int) -> CandidateArrays:
         queries=tuple(queries),
         judgements=judgements,
         doc_ids=doc_ids,
+        legs=("text", "vector"),
         ranks=ranks,
         leg_scores=np.where(ranks > 0, rng.integers(1, 4, ranks.shape) / 3, np.nan),
         importance=rng.integers(0, 2, (n, c)) / 2,
+        access_count=rng.integers(0, 4, (n, c)),
         last_accessed=moments.max(axis=0),
         created=moments.min(axis=0),
         evergreen=rng.random((n, c)) < 0.2,
@@ -273,12 +276,12 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 import nousmem
-from nousmem.evaluation.sweeps import kernel, loops
+from nousmem.evaluation.sweeps import _loops as loops, _writers as writers
 assert Path(nousmem.__file__).is_relative_to(sys.argv[1]), nousmem.__file__
 values = np.zeros((1, 1, 1))
 ranks = np.ones((1, 1), dtype=np.int32)
 starts = np.array([0, 1])
-write = kernel._compiled(loops.write_reciprocal_rank)
+write = writers.compiled(loops.write_reciprocal_rank)
 write(0, np.array([0.0, 1.0]), starts, ranks, np.array([0]), values)
 assert values[0, 0, 0] == 1.0
 print(type(write).__name__)

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.evaluation.measured import default_row, find_default_row
-from nousmem.evaluation.sweeps import sweeping as sweeps
-from nousmem.evaluation.sweeps.sweeping import composite_scores, watched_ranks
+from nousmem.evaluation.measured import find_row
+from nousmem.evaluation.sweeps import values as sweep_values
+from nousmem.evaluation.sweeps.values import composite_scores, watched_ranks
 
 MEASURES = ["nDCG@10", "R@5", "RR", "AP"]
 EVERY_MEASURE = [*MEASURES, "nDCG", "RR@3", "AP@5", "P@5", "Success@1", "AllRel@5", "Fresh@3"]
@@ -55,7 +55,8 @@ scorings = st.builds(
 @pytest.mark.parametrize("url", ["memory:", "sqlite::memory:"])
 def test_sweep_and_search_rank_identically(corpus: nm.Corpus, url: str, embedder) -> None:
     base = ev.sweep(corpus, store=url, embedder=embedder, grid={}, measures=MEASURES)
-    measured = [q for q in corpus.queries if q.query_id in base.candidates.judgements.query_ids]
+    ids = base.candidates_of(0).judgements.query_ids
+    measured = [q for q in corpus.queries if q.query_id in ids]
     store = nm.open_store(url)
     store.put(corpus.entries if embedder is None else nm.embed(corpus.entries, embedder))
     search = nm.Search(store, embedder)
@@ -63,7 +64,7 @@ def test_sweep_and_search_rank_identically(corpus: nm.Corpus, url: str, embedder
     @settings(max_examples=20)
     @given(scorings)
     def holds(scoring: nm.Scoring) -> None:
-        swept = replace(base, settings=(scoring,)).run(0)
+        swept = replace(base, settings=(nm.Settings(scoring=scoring),)).run(0)
         found = ev.run_queries(search.replace(scoring=scoring), measured)
         pd.testing.assert_frame_equal(swept, found, check_exact=True)
 
@@ -102,7 +103,12 @@ def test_measures_of_a_sweep_are_those_of_its_runs(corpus: nm.Corpus, engine) ->
 def test_a_leg_that_weighs_nothing_is_not_read(corpus: nm.Corpus) -> None:
     def swept(grid: dict, legs: list[str] | None = None) -> ev.SweepResult:
         return ev.sweep(
-            corpus, store="memory", embedder=EMBEDDER, grid=grid, measures=MEASURES, legs=legs
+            corpus,
+            store="memory",
+            embedder=EMBEDDER,
+            grid=grid,
+            measures=MEASURES,
+            retrieval=nm.Retrieval(legs=legs),
         )
 
     for fusion in ("rrf", "rrf_raw", "convex"):
@@ -117,19 +123,19 @@ def test_the_baseline_is_the_setting_that_ranks_as_the_default(corpus: nm.Corpus
     grid = {"fusion": ["convex", "rrf"], "w_recency": [0.1, 0], "recency_lambda": [0.02]}
     swept = ev.sweep(corpus, store="memory", grid=grid, measures=["AP"])
     at = swept.baseline_index()
-    assert (swept.settings[at].fusion, swept.settings[at].w_recency) == ("rrf", 0)
+    scoring = swept.settings[at].scoring
+    assert (scoring.fusion, scoring.w_recency) == ("rrf", 0)
+    assert swept.n_tried == len(swept.settings) == 4
 
 
 def test_a_half_life_typed_by_hand_is_the_default() -> None:
-    typed, exact, other = (
-        nm.Scoring(half_life_days=28.88),
-        nm.Scoring(),
-        nm.Scoring(half_life_days=29),
-    )
-    assert default_row([other, typed]) == 1
-    assert default_row([other, typed, exact]) == 2
-    assert find_default_row([other, typed.replace(rrf_k=5)]) is None
-    assert default_row([other]) == 0
+    exact = nm.Settings()
+    typed, other = exact.replace(half_life_days=28.88), exact.replace(half_life_days=29)
+    assert find_row([other, typed], exact) == 1
+    assert find_row([other, typed, exact], exact) == 2
+    assert find_row([other, typed.replace(rrf_k=5)], exact) is None
+    assert find_row([other], exact) is None
+    assert find_row([typed, typed.replace(depth=9)], exact.replace(depth=9)) == 1
 
 
 def test_engines_are_checked_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +152,7 @@ def test_without_numba_a_large_sweep_is_done_by_numpy(
 ) -> None:
     grid = {"rrf_k": [5, 60]}
     expected = ev.sweep(corpus, store="memory", grid=grid, engine="numpy").frame
-    monkeypatch.setattr(sweeps, "_WORTH_COMPILING", 0)
+    monkeypatch.setattr(sweep_values, "_WORTH_COMPILING", 0)
     monkeypatch.setitem(sys.modules, "numba", None)
     pd.testing.assert_frame_equal(ev.sweep(corpus, store="memory", grid=grid).frame, expected)
 
@@ -194,6 +200,7 @@ def test_a_store_file_is_made_for_each_part(divided_corpus: nm.Corpus, tmp_path:
 def test_the_tables_hold_every_setting(corpus: nm.Corpus) -> None:
     grid = {"w_importance": [0, 0.3], "decay_lambda": [0, 1e-3], "w_recency": [0]}
     swept = ev.sweep(corpus, store="memory", grid=grid, measures=MEASURES)
+    assert (swept.n_tried, swept.baseline_index()) == (4, 3)
     frame = swept.frame
     assert list(frame.columns) == [
         "decay_lambda",
@@ -216,7 +223,7 @@ def test_the_tables_hold_every_setting(corpus: nm.Corpus) -> None:
         frame.sort_values(["decay_lambda", "w_importance"])["AP"].to_numpy()
     )
     best = swept.best("AP")
-    assert isinstance(best, nm.Scoring)
+    assert isinstance(best, nm.Settings)
     assert frame["AP"][swept.best_index("AP")] == frame["AP"].max()
     per_query = swept.per_query(swept.best_index("AP"))
     assert per_query["AP"].mean() == pytest.approx(frame["AP"].max())
@@ -241,7 +248,7 @@ def test_what_is_written_reads_back_and_repeats(corpus: nm.Corpus, tmp_path: Pat
     pd.testing.assert_frame_equal(written[swept.frame.columns], swept.frame)
     manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
     assert manifest["corpus"]["fingerprint"] == corpus.fingerprint()
-    assert manifest["retrieval"]["embedder"] == EMBEDDER.fingerprint
+    assert manifest["source"]["embedder"] == EMBEDDER.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -249,8 +256,8 @@ def test_what_is_written_reads_back_and_repeats(corpus: nm.Corpus, tmp_path: Pat
     [
         ({"rrf_k": np.array([5, 60]), "decay_lambda": (rate for rate in (0.0, 1e-3))}, {}),
         ({"weights": ev.Simplex(step=0.5)}, {}),
-        ({"rrf_k": ev.Range(5, 60)}, {"search": "sobol", "trials": 4}),
-        ({"rrf_k": ev.Range(5, 60), "w_recency": [0]}, {"search": "optuna", "trials": 4}),
+        ({"rrf_k": ev.Range(5, 60)}, {"sampler": "sobol", "trials": 4}),
+        ({"rrf_k": ev.Range(5, 60), "w_recency": [0]}, {"sampler": "optuna", "trials": 4}),
     ],
     ids=["arrays", "simplex", "sobol", "optuna"],
 )
@@ -275,14 +282,17 @@ def test_a_sweep_is_written_as_an_experiment_is(
     np.testing.assert_array_equal(one.measured.values, swept.values)
     assert one.measured.settings == swept.settings
     assert one.excluded == swept.excluded
+    assert one.measured.n_tried == swept.n_tried
+    assert one.measured.baseline == swept.baseline
     assert result.best() == swept.best("nDCG@10")
+    pd.testing.assert_frame_equal(result.leaderboard(), swept.leaderboard())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ev.FewQueriesWarning)
         assert ev.compare_results(result, result)["difference"].eq(0).all()
         assert "<html" in write_report(tmp_path).read_text()
     # Written again, it takes the place of what is there, and of nothing else.
     ev.sweep_again(swept, grid={"rrf_k": [1, 2, 3]}).write(tmp_path)
-    assert len(ev.read_result(tmp_path).conditions[0].measured.settings) == 3
+    assert ev.read_result(tmp_path).n_tried == 3
     assert (tmp_path / "mine.txt").exists()
 
 
@@ -338,8 +348,9 @@ def test_half_life_may_be_swept(corpus: nm.Corpus) -> None:
         grid={"half_life_days": [7, 30, math.inf], "w_recency": [0]},
         measures=["AP"],
     )
-    assert swept.frame["half_life_days"].tolist() == pytest.approx([7, 30, math.inf])
-    assert swept.settings[2].decay_lambda == 0
+    tried = swept.frame["half_life_days"].head(swept.n_tried)
+    assert tried.tolist() == pytest.approx([7, 30, math.inf])
+    assert swept.settings[2].scoring.decay_lambda == 0
 
 
 def test_unknown_names_name_the_known_ones(corpus: nm.Corpus) -> None:
@@ -375,11 +386,11 @@ def test_a_store_that_holds_something_else_is_refused(corpus: nm.Corpus) -> None
         ev.sweep(corpus, store=store, grid={}, measures=["AP"])
 
 
-@pytest.mark.parametrize("row", [-1, 2])
+@pytest.mark.parametrize("row", [-1, 3])
 def test_a_row_that_there_is_not_is_named(corpus: nm.Corpus, row: int) -> None:
     swept = ev.sweep(corpus, grid={"w_importance": [0, 0.5]})
     for ask in (swept.run, swept.per_query):
-        with pytest.raises(nm.InvalidParameter, match="0 to 1"):
+        with pytest.raises(nm.InvalidParameter, match="0 to 2"):
             ask(row)
 
 
@@ -394,10 +405,10 @@ def test_a_sweep_goes_on_from_the_candidates_of_another(
     first = ev.sweep(corpus, embedder="hashing", grid={"w_importance": [0, 0.5]})
     grid = {"decay_lambda": [1e-5, 1e-3], "w_recency": [0]}
     anew = ev.sweep(corpus, embedder="hashing", grid=grid, measures=["AP"])
-    monkeypatch.setattr("nousmem.evaluation.sweeps.sweeping.find_candidates", None)
+    monkeypatch.setattr("nousmem.evaluation._sweeping.find_for_each", None)
     again = ev.sweep_again(first, grid=grid, measures=["AP"])
     assert again.settings == anew.settings
     assert again.values.tobytes() == anew.values.tobytes()
-    assert again.retrieval == anew.retrieval
+    assert again.source == anew.source
     assert again.seconds["retrieve"] == 0
     assert ev.sweep_again(first, grid={}).measures == first.measures

@@ -10,14 +10,14 @@ import pytest
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.viz import DecayDesigner, RankingExplorer, SweepExplorer
+from nousmem.viz._labelling import LabellingTable
+from nousmem.viz.explorer._measuring import Difference, Standing
 from nousmem.viz.explorer.announcing import (
     Announcer,
     RankingAnnouncer,
     gains_in_words,
     measure_in_words,
 )
-from nousmem.viz.explorer.measuring import Difference, Standing
-from nousmem.viz.labelling import LabellingTable
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 import nousmem as nm
 from nousmem.errors import InvalidParameter
 from nousmem.viz import DecayDesigner
-from nousmem.viz.explorer.decay_year import (
+from nousmem.viz.explorer._decay_year import (
     DAYS,
     Memories,
     bands_of,

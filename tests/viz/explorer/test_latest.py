@@ -1,6 +1,6 @@
 import threading
 
-from nousmem.viz.explorer.latest import LatestOnly
+from nousmem.viz.explorer._latest import LatestOnly
 
 
 def test_what_is_overtaken_is_never_done() -> None:

@@ -10,8 +10,8 @@ import pytest
 import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.evaluation.statistics.resampling import RESAMPLES
-from nousmem.viz.explorer.measures_html import differences_table, standing_table
-from nousmem.viz.explorer.measuring import (
+from nousmem.viz.explorer._measures_html import differences_table, standing_table
+from nousmem.viz.explorer._measuring import (
     Difference,
     LiveMeasures,
     Pairing,

@@ -16,8 +16,8 @@ import nousmem as nm
 from nousmem import evaluation as ev
 from nousmem.errors import InvalidParameter, MissingDependency, UnknownName
 from nousmem.viz import RankingExplorer
-from nousmem.viz.explorer.rankings import movement
-from nousmem.viz.explorer.sources import open_sources
+from nousmem.viz.explorer._rankings import movement
+from nousmem.viz.explorer._sources import open_sources
 
 NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
 
@@ -47,9 +47,10 @@ def searched(corpus: nm.Corpus, query: nm.Query, scoring: nm.Scoring, **options:
     embedder = nm.open_embedder("hashing")
     store = nm.open_store("sqlite::memory:")
     store.put(nm.embed(corpus.entries, embedder))
-    depth = options.pop("depth", None)
+    retrieval = nm.Retrieval(depth=options.pop("depth", None))
     asked = {"scope": query.scope, "now": query.now, "as_of": query.as_of, **options}
-    return nm.Search(store, embedder, scoring=scoring, depth=depth)(query.text, **asked)
+    search = nm.Search(store, embedder, scoring=scoring, retrieval=retrieval)
+    return search(query.text, **asked)
 
 
 def test_it_ranks_as_search_does(explorer: RankingExplorer, corpus: nm.Corpus) -> None:
@@ -70,9 +71,10 @@ def test_it_ranks_as_search_does(explorer: RankingExplorer, corpus: nm.Corpus) -
     assert [hit.score for hit in explorer.hits] == [hit.score for hit in expected]
 
 
-def test_a_pool_is_retrieved_again(explorer: RankingExplorer, corpus: nm.Corpus) -> None:
+def test_another_depth_is_retrieved_again(explorer: RankingExplorer, corpus: nm.Corpus) -> None:
     explorer.controls["depth"].value = "5"
     assert explorer.depth == 5
+    assert explorer.settings.retrieval == nm.Retrieval(depth=5)
     assert ids(explorer.hits) == ids(searched(corpus, corpus.queries[0], nm.Scoring(), depth=5))
     assert explorer.wait(60)
 
@@ -83,8 +85,8 @@ def test_a_slider_does_not_read_the_store(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("read")
 
-    monkeypatch.setattr("nousmem.viz.explorer.sources.Search.__call__", refuse)
-    monkeypatch.setattr("nousmem.viz.explorer.sources.find_candidates", refuse)
+    monkeypatch.setattr("nousmem.viz.explorer._sources.Search.find", refuse)
+    monkeypatch.setattr("nousmem.viz.explorer._sources.find_candidates", refuse)
     before = explorer.ranking
     for value in ("off", "1 d", "180 d"):
         explorer.controls["decay_lambda"].value = value
@@ -137,7 +139,7 @@ def test_what_is_not_shown_is_accounted_for(explorer: RankingExplorer) -> None:
     assert explorer.ranking.suppressed
     assert "Pushed out by decay" in shown(explorer)
     assert [one.doc_id for one in explorer.ranking.missing] == ["e02"]
-    everything = nm.Hits(explorer.hits.candidates, explorer.scoring, query="", now=NOW, limit=None)
+    everything = nm.Hits(explorer.hits.candidates, explorer.settings, now=NOW, limit=None)
     assert explorer.ranking.missing[0].rank == ids(everything).index("e02") + 1
     assert "Relevant and not shown" in shown(explorer)
 
@@ -154,8 +156,9 @@ def test_the_measures_follow(explorer: RankingExplorer, corpus: nm.Corpus) -> No
             grid=settings,
             measures=["nDCG@10", "R@10", "RR", "Fresh@10"],
         )
-    at = swept.settings.index(explorer.scoring)
-    base = swept.settings.index(nm.Scoring())
+    scorings = [one.scoring for one in swept.settings]
+    at = scorings.index(explorer.scoring)
+    base = scorings.index(nm.Scoring())
     for row in explorer.standing.measures:
         values = swept.values_of(row.name)
         assert row.here == pytest.approx(np.nanmean(values[at]))
@@ -306,7 +309,7 @@ def test_a_failing_measurement_is_said(corpus: nm.Corpus, monkeypatch: pytest.Mo
     def refuse(*_: object, **__: object) -> None:
         raise InvalidParameter("no <room> left")
 
-    monkeypatch.setattr("nousmem.viz.explorer.sources.find_candidates", refuse)
+    monkeypatch.setattr("nousmem.viz.explorer._sources.find_candidates", refuse)
     explorer = RankingExplorer(corpus)
     assert explorer.wait(60)
     assert "Not measured: no &lt;room&gt; left" in shown(explorer)
@@ -317,8 +320,8 @@ def test_a_measurement_that_comes_too_late_is_dropped(
     explorer: RankingExplorer, store: nm.Store
 ) -> None:
     panel, source = explorer._panel, explorer._question.source
-    job, standing = (source, nm.Scoring(), 30), explorer.standing
-    panel.show(open_sources(store, embedder=None)[0], nm.Scoring(), depth=30)
+    job, standing = (source, nm.Settings()), explorer.standing
+    panel.show(open_sources(store, embedder=None)[0], nm.Settings())
     panel._measured(job, standing)
     assert explorer.standing is None
     assert "nothing is measured" in shown(explorer)

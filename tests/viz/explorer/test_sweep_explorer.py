@@ -11,9 +11,9 @@ from nousmem import evaluation as ev
 from nousmem.errors import InvalidParameter
 from nousmem.evaluation.sweeps.ranges import Range
 from nousmem.viz import SweepExplorer
-from nousmem.viz.explorer.charts import line_chart
-from nousmem.viz.explorer.sweep_grid import SweepGrid, spread
-from nousmem.viz.explorer.sweep_html import cell_colours
+from nousmem.viz.explorer._charts import line_chart
+from nousmem.viz.explorer._sweep_grid import SweepGrid, spread
+from nousmem.viz.explorer._sweep_html import cell_colours
 
 GRID = {
     "decay_lambda": [0, 1e-4, 1e-3, 1e-2],
@@ -51,10 +51,10 @@ def test_cells_are_the_best_of_what_is_not_fixed(swept: ev.SweepResult) -> None:
     )
     assert np.array_equal(grid.means("nDCG@10")[cells], best.to_numpy())
     fixed = grid.cells("nDCG@10", "decay_lambda", "w_importance", fixed={"rrf_k": 1})
-    assert {swept.settings[at].rrf_k for at in fixed.ravel()} == {60}
+    assert {swept.settings[at].scoring.rrf_k for at in fixed.ravel()} == {60}
     row = grid.cells("nDCG@10", "rrf_k", None, fixed={"decay_lambda": 0, "w_importance": 2})
     assert row.shape == (1, 2)
-    chosen = [swept.settings[at] for at in row[0]]
+    chosen = [swept.settings[at].scoring for at in row[0]]
     assert [(one.rrf_k, one.decay_lambda, one.w_importance) for one in chosen] == [
         (5, 0, 0.9),
         (60, 0, 0.9),
@@ -107,7 +107,7 @@ def test_the_tables_are_paired_with_the_baseline(
     explorer: SweepExplorer, swept: ev.SweepResult
 ) -> None:
     grid = explorer.grid
-    assert swept.settings[grid.baseline].replace(w_recency=None) == nm.Scoring()
+    assert swept.settings[grid.baseline].scoring.replace(w_recency=None) == nm.Scoring()
     differences = {one.name: one for one in grid.differences(explorer.setting)}
     values = swept.values_of("nDCG@10")
     gained = values[explorer.setting] - values[grid.baseline]
@@ -131,7 +131,7 @@ def test_query_by_query(explorer: SweepExplorer, swept: ev.SweepResult) -> None:
     explorer.changed.index = len(changes) - 1
     query = changes[-1][0]
     before, here = explorer.grid.rankings(query, explorer.setting)
-    query_id = swept.candidates.queries[query].query_id
+    query_id = swept.queries[query].query_id
     for rows, setting in ((before, explorer.grid.baseline), (here, explorer.setting)):
         run = swept.run(setting)
         own = run[run["query_id"] == query_id].head(10)
@@ -154,9 +154,10 @@ def test_settings_as_code(explorer: SweepExplorer) -> None:
     explorer.code.value = True
     explorer.cells[0, 1].click()
     areas = [one for one in _all(explorer.widget) if isinstance(one, ipywidgets.Textarea)]
-    place: dict = {"store": nm.open_store("memory:"), "embedder": None}
+    place: dict = {}
     exec(areas[0].value, place)
-    assert place["scoring"] == explorer.scoring
+    assert place["settings"] == explorer.settings
+    assert nm.Settings.from_toml(areas[1].value) == explorer.settings
 
 
 def test_memories_are_text_not_markup(explorer: SweepExplorer) -> None:
@@ -181,7 +182,7 @@ def test_a_searched_space_is_seen_in_bins(corpus: nm.Corpus) -> None:
         "w_importance": Range(0, 1),
         "w_recency": [0],
     }
-    swept = ev.sweep(corpus, grid=space, search="random", trials=60, measures=["RR"])
+    swept = ev.sweep(corpus, grid=space, sampler="random", trials=60, measures=["RR"])
     explorer = SweepExplorer(swept)
     assert explorer.setting == swept.best_index("RR")
     cells = explorer.grid.cells("RR", "half_life_days", "w_importance", fixed={})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nousmem.viz.explorer.theme import COLOURS, STYLE
+from nousmem.viz.explorer._theme import COLOURS, OWN_LOOKS, STYLE
 from nousmem.viz.style import luminance
 
 LETTERS, SHAPES = 4.5, 3.0
@@ -62,7 +62,8 @@ def test_text_and_drawings_stand_out(known: dict[str, str], back: str) -> None:
     paper = colour_of(known[back], known)
     for name in ("--nmx-ink", "--nmx-dim"):
         assert contrast(colour_of(known[name], known), paper) >= LETTERS, name
-    parts = [f"--nmx-{part}" for part in ("relevance", "importance", "recency", "other")]
+    own = [f"own{at}" for at in range(OWN_LOOKS)]
+    parts = [f"--nmx-{one}" for one in ("relevance", "importance", "recency", "updates", *own)]
     for text in (*(known[name] for name in parts), *COLOURS):
         assert contrast(colour_of(text, known), paper) >= SHAPES, text
 
@@ -81,3 +82,11 @@ def test_contrast_is_that_of_the_specification() -> None:
     assert contrast(grey, white) == pytest.approx(4.54, abs=0.01)
     assert contrast(colour_of("rgba(0, 0, 0, 0.54)", {}), white) == pytest.approx(4.6, abs=0.05)
     assert colour_of("var(--a, #123456)", {"--a": "var(--b)", "--b": "#ffffff"}) == white
+
+
+def test_parts_of_a_score_differ_without_colour() -> None:
+    parts = ("relevance", "importance", "recency", "lost", "outdone")
+    names = [*parts, *(f"own{at}" for at in range(OWN_LOOKS))]
+    rules = [re.search(rf"\.nmx \.{name} {{([^}}]*)}}", STYLE).group(1) for name in names]
+    drawn = {re.sub(r"var\(--nmx-(?!back)[\w]+\)", "colour", rule) for rule in rules}
+    assert len(drawn) == len(names)

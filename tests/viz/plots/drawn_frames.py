@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
 
-from nousmem.scoring import Scoring, composite, decay, recency
+import nousmem as nm
+from nousmem.evaluation.measured import MeasuredQuery, MeasuredSettings
+from nousmem.evaluation.measures import parse_measures
+from nousmem.scoring import CURVES, Scoring, composite, decay, recency
 from nousmem.viz import plots
 
 LAMBDAS = [0.001, 0.0, 0.0001, 0.1]
@@ -58,23 +64,94 @@ def ranking(scoring, *, count=4, contents=None):
     parts = {
         "relevance": relevance,
         "age_hours": age,
-        "decay": decay(age, decay_lambda=scoring.decay_lambda),
+        "decay": decay(age, decay_lambda=scoring.decay_lambda, curve=CURVES["exponential"]),
         "importance": importance,
         "recency": recency(age, recency_lambda=scoring.recency_lambda),
     }
-    names = ("w_relevance", "w_importance", "w_recency")
-    score = composite(
-        relevance * parts["decay"],
-        importance,
-        parts["recency"],
-        **dict(zip(names, scoring.weights(), strict=True)),
-    )
+    values = (relevance * parts["decay"], importance, parts["recency"])
+    score = composite(zip(scoring.term_weights(), values, strict=True))
     frame = pd.DataFrame({"score": score, **parts})
     frame.insert(0, "doc_id", [f"m{i}" for i in range(count)])
     frame.insert(1, "content", contents or [f"memory number {i}" for i in range(count)])
     frame = frame.sort_values("score", ascending=False)
     frame.insert(0, "rank", range(1, count + 1))
     return frame
+
+
+@nm.term
+def frequency(candidates):
+    return np.log1p(candidates.access_count) / np.log(101)
+
+
+@nm.term(decays=True)
+def brevity(candidates):
+    return np.array([1 / len(entry.content.split()) for entry in candidates.entries])
+
+
+@dataclass(frozen=True)
+class Shouting:
+    """Finds what is written in capitals."""
+
+    name: str = "shouting"
+
+    def search(self, request):
+        found = [(one, sum(map(str.isupper, one.content)) / 99) for one in request.entries()]
+        return sorted(found, key=lambda pair: -pair[1])[: request.depth]
+
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def own_settings(**changes):
+    retrieval = nm.Retrieval(legs=["text", Shouting()], terms=[frequency, brevity])
+    scoring = nm.Scoring(w_recency=0.1, weights={"frequency": 0.2, "brevity": 0.4, "shouting": 0.5})
+    return nm.Settings(retrieval=retrieval, scoring=scoring).replace(**changes)
+
+
+def own_hits(settings):
+    """Return a ranking with a leg and two terms of somebody's own."""
+    store = nm.open_store("memory:")
+    store.put(
+        nm.Entry(
+            text,
+            id=f"m{at}",
+            access_count=at * 7,
+            created_at=NOW - timedelta(days=9 * at),
+            last_accessed_at=NOW - timedelta(days=4 * at),
+        )
+        for at, text in enumerate(
+            ["the tram is LATE", "the tram to the harbour", "a tram", "THE TRAM AGAIN"]
+        )
+    )
+    return nm.Search(store, settings=settings)("tram", now=NOW)
+
+
+def swept(*, grid, value, baseline):
+    """Return a sweep's measures of two queries, as `value` of the settings gives them.
+
+    Args:
+        grid: Parameters and their values.
+        value: Takes Settings.
+        baseline: Settings; a row of its own where they are none of the grid.
+    """
+    names = sorted(grid)
+    rows = [
+        nm.Settings().replace(**dict(zip(names, one, strict=True)))
+        for one in itertools.product(*(grid[name] for name in names))
+    ]
+    n_tried = len(rows)
+    if baseline not in rows:
+        rows.append(baseline)
+    values = np.array([[[value(one)] * 2, [value(one) / 2] * 2] for one in rows])
+    return MeasuredSettings(
+        parameters=tuple(names),
+        settings=tuple(rows),
+        measures=tuple(parse_measures(["nDCG@10", "R@10"])),
+        values=values,
+        queries=tuple(MeasuredQuery(f"q{i}", "", "all", f"g{i}", nm.Scope()) for i in range(2)),
+        baseline=rows.index(baseline),
+        n_tried=n_tried,
+    )
 
 
 def frontier():

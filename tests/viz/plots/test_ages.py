@@ -8,7 +8,8 @@ import pytest
 from drawn_frames import texts, title
 
 from nousmem.errors import InvalidParameter
-from nousmem.scoring import Scoring, decay
+from nousmem.retrieval.settings import Settings
+from nousmem.scoring import CURVES, Scoring, decay
 from nousmem.viz import plots
 
 
@@ -52,7 +53,7 @@ def test_every_curve_is_drawn_as_the_ranking_has_it(curve):
     scoring = Scoring(half_life_days=30, decay_curve=curve, decay_floor=0.2, w_recency=0)
     ax = plots.half_life([24.0, 48, 4800], scoring=scoring)
     ((x, y),) = curves(ax)
-    drawn = decay(x * 24, decay_lambda=scoring.decay_lambda, curve=curve, floor=0.2)
+    drawn = decay(x * 24, decay_lambda=scoring.decay_lambda, curve=CURVES[curve], floor=0.2)
     np.testing.assert_allclose(y, drawn, rtol=1e-9)
     assert "half-life 30 d: 60 % left" in texts(ax)
     # At the half-life itself half of what the floor leaves is gone, and just after it all is.
@@ -93,3 +94,25 @@ def test_ages_that_are_none_are_refused(ages):
 def test_rates_that_are_none_are_refused(rate):
     with pytest.raises(InvalidParameter, match="decay_lambda must"):
         plots.half_life([1.0], decay_lambda=rate)
+
+
+def linear(hours, decay_lambda):
+    return np.maximum(0, 1 - np.asarray(decay_lambda) * hours)
+
+
+def test_a_curve_of_ones_own_is_drawn_by_its_name_and_has_no_half_life():
+    scoring = Scoring(decay_lambda=0.001, decay_curve=linear)
+    ax = plots.half_life([24.0, 48, 4800], scoring=scoring)
+    ((x, y),) = curves(ax)
+    np.testing.assert_allclose(y, np.maximum(0, 1 - 0.024 * x), atol=1e-9)
+    assert title(ax) == "Decay by linear"
+    assert any(text.startswith("linear(age), decay_lambda 0.001 per hour") for text in texts(ax))
+    assert not any(text.startswith("half-life") for text in texts(ax))
+
+
+def test_settings_stand_for_their_scoring():
+    scoring = Scoring(half_life_days=30, w_recency=0)
+    by_settings = plots.half_life([24.0, 4800], scoring=Settings(scoring=scoring))
+    np.testing.assert_array_equal(
+        curves(by_settings), curves(plots.half_life([24.0, 4800], scoring=scoring))
+    )

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from drawn_frames import ranking, texts, ticks
+from drawn_frames import own_hits, own_settings, ranking, texts, ticks
 
 from nousmem.errors import InvalidParameter
+from nousmem.retrieval.settings import Settings
 from nousmem.scoring import Scoring
 from nousmem.viz import plots
 
@@ -115,3 +116,76 @@ def test_weights_that_do_not_give_the_scores_are_refused():
 
 def test_no_hits_is_said():
     assert texts(plots.score_parts(ranking(Scoring()).head(0))) == ["no hits"]
+
+
+def widths(ax):
+    return {bars.get_label(): [bar.get_width() for bar in bars] for bars in ax.containers}
+
+
+def test_every_addend_is_a_part_of_its_own_whoever_made_the_term():
+    settings = own_settings()
+    hits = own_hits(settings)
+    frame = hits.to_frame()
+    assert "shouting_rank" in frame.columns
+    ax = plots.score_parts(hits)
+    drawn = widths(ax)
+    assert list(drawn) == [
+        *("relevance left by decay", "brevity left by decay", "importance", "recency"),
+        *("frequency", "lost to decay"),
+    ]
+    rows = [hits.candidates.ids.index(doc_id) for doc_id in frame["doc_id"]]
+    names = {"relevance": "relevance left by decay", "brevity": "brevity left by decay"}
+    for part in hits.parts.addends:
+        expected = part.weight * part.value[rows]
+        np.testing.assert_allclose(
+            drawn[names.get(part.term, part.term)], expected, atol=1e-12, err_msg=part.term
+        )
+    np.testing.assert_allclose(np.sum(list(drawn.values())[:-1], axis=0), frame["score"])
+    looks = {(bars[0].get_facecolor(), bars[0].get_hatch()) for bars in ax.containers}
+    assert len(looks) == len({bars[0].get_hatch() for bars in ax.containers}) == len(drawn)
+    assert " ".join(ax.get_xlabel().split()) == (
+        "score = 0.5 · (relevance + 0.4 · brevity) · decay + 0.3 · importance + 0.1 · recency "
+        "+ 0.2 · frequency"
+    )
+
+
+def test_a_frame_of_hits_is_drawn_as_the_hits_are_with_their_settings():
+    settings = own_settings()
+    hits = own_hits(settings)
+    by_frame = plots.score_parts(hits.to_frame(), scoring=settings)
+    assert widths(by_frame) == widths(plots.score_parts(hits))
+
+
+def test_a_scoring_alone_will_do_where_no_term_decays():
+    settings = own_settings(w_brevity=0)
+    hits = own_hits(settings)
+    drawn = widths(plots.score_parts(hits.to_frame(), scoring=settings.scoring))
+    assert "frequency" in drawn
+    assert "shouting" not in drawn
+    assert drawn == widths(plots.score_parts(hits))
+    # A Scoring does not say that age takes from brevity.
+    settings = own_settings()
+    with pytest.raises(InvalidParameter, match=r"hits\.settings where terms of your own decay"):
+        plots.score_parts(own_hits(settings).to_frame(), scoring=settings.scoring)
+
+
+def test_what_an_update_took_over_is_no_part_of_a_term():
+    settings = own_settings()
+    frame = own_hits(settings).to_frame()
+    fresh = np.array([1.25, 0.8, 1, 1])
+    score = frame["score"] + 0.5 * frame["relevance"] * frame["decay"] * (fresh - 1)
+    frame = frame.assign(freshness=fresh, score=score)
+    drawn = widths(plots.score_parts(frame, scoring=settings))
+    kept = frame["relevance"] * frame["decay"]
+    np.testing.assert_allclose(drawn["taken over from outdated"], 0.5 * kept * [0.25, 0, 0, 0])
+    in_score = np.sum([drawn[name] for name in drawn if not name.startswith("lost")], axis=0)
+    np.testing.assert_allclose(in_score, frame["score"])
+
+
+def test_settings_stand_for_their_scoring_and_nothing_else_does():
+    scoring = Scoring(decay_lambda=0, w_recency=0.4)
+    frame = ranking(scoring)
+    drawn = widths(plots.score_parts(frame, scoring=Settings(scoring=scoring)))
+    assert drawn == widths(plots.score_parts(frame, scoring=scoring))
+    with pytest.raises(InvalidParameter, match="a Scoring or Settings, got 'tuned'"):
+        plots.score_parts(frame, scoring="tuned")

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_frames import by_category, sweep, texts, ticks, title
+from drawn_frames import by_category, sweep, swept, texts, ticks, title
 
+import nousmem as nm
 from nousmem.errors import InvalidParameter
 from nousmem.viz import plots
 
@@ -171,3 +172,106 @@ def test_a_dense_sweep_has_ticks_apart():
 def test_a_sweep_with_decay_off_alone_has_one_point():
     ax = plots.curve(sweep().query("decay_lambda == 0"))
     assert ticks(ax.xaxis) == ["off"]
+
+
+# results
+
+
+def linear(hours, decay_lambda):
+    return np.maximum(0, 1 - np.asarray(decay_lambda) * hours)
+
+
+def by_depth(settings):
+    return 0.3 + 0.01 * (settings.retrieval.depth or 30) - settings.scoring.w_importance / 10
+
+
+def test_a_heatmap_of_swept_half_lives_needs_no_word_of_theirs():
+    result = swept(
+        grid={"half_life_days": [7, 365, math.inf], "w_importance": [0, 0.3]},
+        value=lambda settings: 0.5 - settings.scoring.decay_lambda,
+        baseline=nm.Settings(),
+    )
+    for given in (result, result.frame.head(result.n_tried)):
+        ax = plots.heatmap(given)
+        assert ticks(ax.xaxis) == ["off", "365 d", "7 d"]
+        assert ticks(ax.yaxis) == ["0", "0.3"]
+        assert ax.get_xlabel() == "half-life of relevance"
+    assert ticks(plots.curve(result).xaxis)[-1] == "off"
+
+
+def test_a_heatmap_over_depth_has_its_cells_and_shows_the_depth_that_none_stands_for():
+    result = swept(
+        grid={"depth": [10, 20, 60], "w_importance": [0, 0.3]},
+        value=by_depth,
+        baseline=nm.Settings(),
+    )
+    ax = plots.heatmap(result, x="depth")
+    assert ticks(ax.xaxis) == ["10", "20", "60"]
+    assert ax.get_xlabel() == "entries read per leg (depth)"
+    assert {text for text in texts(ax) if text[0] == "★"} >= {"★ .900"}
+    unset = swept(grid={"depth": [10, None]}, value=by_depth, baseline=nm.Settings())
+    frame = unset.frame.assign(w_importance=0.3)
+    ax = plots.heatmap(frame, x="depth")
+    assert ticks(ax.xaxis) == ["10", "30"]
+    assert "depth 30" in " ".join(texts(ax)[-1].replace("\u00a0", " ").split())
+
+
+def test_a_depth_that_varies_besides_is_maximised_over_and_so_is_a_weight_of_ones_own():
+    frame = pd.DataFrame(
+        [
+            {"decay_lambda": rate, "w_importance": 0, "w_frequency": own, "depth": depth, "AP": own}
+            for rate in (0, 0.001)
+            for own in (0, 0.1)
+            for depth in (10, 30)
+        ]
+    )
+    named = " ".join(title(plots.heatmap(frame, measure="AP")).split())
+    assert named == "AP, best over w_frequency and depth"
+    ax = plots.heatmap(frame, y="w_frequency", measure="AP")
+    assert ax.get_ylabel() == "weight of frequency (w_frequency)"
+
+
+def test_functions_and_legs_are_axes_by_their_names():
+    result = swept(
+        grid={"decay_curve": ["exponential", linear], "legs": [["text"], ["text", "vector"], None]},
+        value=lambda settings: 0.2 + 0.1 * len(settings.retrieval.leg_names),
+        baseline=nm.Settings(),
+    )
+    ax = plots.heatmap(result, x="legs", y="decay_curve")
+    assert ticks(ax.xaxis) == ["text", "text,vector", "all"]
+    assert ticks(ax.yaxis) == ["exponential", "linear"]
+    alike = result.frame.assign(decay_curve=["mine:step", "theirs:step"] * 3)
+    ax = plots.heatmap(alike, x="legs", y="decay_curve")
+    assert ticks(ax.yaxis) == ["mine:step", "theirs:step"]
+
+
+def test_a_baseline_beside_the_grid_is_no_cell_but_a_word():
+    grid = {"decay_lambda": [0, 0.01], "w_importance": [0, 0.1]}
+    result = swept(grid=grid, value=lambda s: 0.4 + s.scoring.w_importance, baseline=nm.Settings())
+    assert (result.n_tried, result.baseline) == (4, 4)
+    ax = plots.heatmap(result)
+    assert ticks(ax.xaxis) == ["off", "2.89 d"]
+    assert ticks(ax.yaxis) == ["0", "0.1"]
+    assert "–" not in texts(ax)
+    # The baseline has .7, and is not the best of what was tried.
+    assert "★ best: .500" in texts(ax)[-1]
+    assert " ".join(texts(ax)[-1].split()).endswith("; baseline .700")
+
+
+def test_a_baseline_of_the_grid_is_a_cell_and_nothing_else():
+    grid = {"decay_lambda": [0, 0.001], "w_importance": [0, 0.3]}
+    result = swept(grid=grid, value=lambda s: s.scoring.w_importance, baseline=nm.Settings())
+    assert result.baseline < result.n_tried == 4
+    ax = plots.heatmap(result)
+    assert texts(ax) == texts(plots.heatmap(result.frame))
+    assert len(plots.curve(result).lines) == len(plots.curve(result.frame).lines)
+
+
+def test_a_baseline_beside_a_curve_is_a_dashed_line():
+    grid = {"decay_lambda": [0, 0.01], "w_importance": [0, 0.1]}
+    result = swept(grid=grid, value=lambda s: 0.4 + s.scoring.w_importance, baseline=nm.Settings())
+    ax = plots.curve(result)
+    assert ticks(ax.xaxis) == ["2.89", "off"]
+    (level,) = [line for line in ax.lines if list(line.get_ydata()) == pytest.approx([0.7, 0.7])]
+    assert level.get_linestyle() == "--"
+    assert texts(ax) == ["dashed: the baseline .700"]

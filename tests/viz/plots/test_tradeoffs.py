@@ -3,11 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_frames import frontier, texts
+from drawn_frames import frontier, swept, texts
 
+import nousmem as nm
 from nousmem.errors import InvalidParameter
 from nousmem.viz import plots
-from nousmem.viz.plots.tradeoffs import pareto
+from nousmem.viz.plots._tradeoffs import pareto
 
 
 def test_points_are_joined_from_no_decay_to_the_shortest_half_life():
@@ -88,3 +89,20 @@ def test_pareto_keeps_equal_points_and_drops_the_dominated():
     x = np.array([1.0, 1.0, 0.5, 0.5, 2.0])
     y = np.array([1.0, 1.0, 1.0, 2.0, 0.5])
     assert pareto(x, y).tolist() == [True, True, False, True, True]
+
+
+def test_a_baseline_beside_those_tried_is_a_cross_and_joins_no_curve():
+    result = swept(
+        grid={"half_life_days": [30, 365]},
+        value=lambda settings: 0.4 + 10 * settings.scoring.decay_lambda,
+        baseline=nm.Settings().replace(half_life_days=7),
+    )
+    ax = plots.trade_off(result, x="R@10", y="nDCG@10")
+    curve, best, cross, _ = ax.lines
+    assert len(curve.get_xdata()) == 2
+    assert len(best.get_xdata()) == 1
+    assert cross.get_marker() == "x"
+    value = 0.4 + 10 * result.baseline_settings.scoring.decay_lambda
+    assert (cross.get_xdata()[0], cross.get_ydata()[0]) == pytest.approx((value / 2, value))
+    assert "7 d" not in texts(ax)
+    assert any("×: the baseline" in text for text in texts(ax))
