@@ -133,8 +133,8 @@ class _Imports:
             return f"({inside[0]},)" if len(inside) == 1 else f"({', '.join(inside)})"
         if isinstance(value, list):
             return _list(self.literal(one) for one in cast("list[Any]", value))
-        if isinstance(value, dict):
-            pairs = cast("dict[Any, Any]", value).items()
+        if isinstance(value, Mapping):
+            pairs = cast("Mapping[Any, Any]", value).items()
             return f"{{{', '.join(f'{key!r}: {self.literal(one)}' for key, one in pairs)}}}"
         if isinstance(value, date | time):
             self._note("import datetime")

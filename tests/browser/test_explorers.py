@@ -21,8 +21,7 @@ OTHERS = """
 from datetime import UTC, datetime
 import nousmem as nm
 from nousmem import evaluation as ev
-from nousmem.viz import DecayDesigner, SweepExplorer
-from nousmem.viz._labelling import LabellingTable
+from nousmem.viz import DecayDesigner, LabellingTable, SweepExplorer
 corpus = nm.load_corpus("assistant-year")
 corpus = corpus.select(corpus.queries[:40])
 grid = {"decay_lambda": [0, 1e-4, 1e-3], "w_importance": [0, 0.3], "w_recency": [0]}

@@ -157,7 +157,7 @@ def depth_control(retrieval: Retrieval) -> Control:
         label="Leg depth",
         steps=tuple(steps),
         start=[value for _, value in steps].index(depth),
-        help="Entries read from each leg (depth); changing it retrieves again",
+        help="Entries read from each leg (depth), more for more hits; moving it retrieves again",
         unset=depth if retrieval.depth is None else None,
     )
 

@@ -114,7 +114,6 @@ class SweepExplorer:
 
     def _make_widgets(self, measure: str) -> None:
         widgets = load_widgets("exploring in a notebook")
-        style = {"description_width": "70px"}
         # The longest axis across, the next down; decay first, since it is what a sweep is for.
         axes = sorted(
             self.grid.axes,
@@ -124,11 +123,13 @@ class SweepExplorer:
             ),
         )
 
-        def choice(description: str, options: Any, **options_more: Any) -> Any:
+        def choice(
+            description: str, options: Any, *, label_width: str = "70px", **options_more: Any
+        ) -> Any:
             return widgets.Dropdown(
                 description=description,
                 options=options,
-                style=style,
+                style={"description_width": label_width},
                 layout={"width": "auto", "flex": "1 1 320px", "min_width": "0"},
                 **options_more,
             )
@@ -141,7 +142,9 @@ class SweepExplorer:
         self.y = choice("Down", [*downs, ("nothing", None)], index=1)
         self.fixed = {
             name: choice(
-                name, [("the best", 0), *((text, at) for at, text in enumerate(axis.labels, 1))]
+                name,
+                [("the best", 0), *((text, at) for at, text in enumerate(axis.labels, 1))],
+                label_width="initial",  # the names of parameters are long
             )
             for name, axis in self.grid.axes.items()
         }

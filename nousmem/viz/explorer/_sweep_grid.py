@@ -302,7 +302,10 @@ def _axis(settings: Sequence[Settings], name: str) -> tuple[Axis, NDArray[np.int
 
 
 def _texts(settings: Sequence[Settings], given: Sequence[Any], name: str) -> dict[Any, str]:
-    """Return the name of each function, list of legs or of terms; in full where two are alike."""
+    """Return the name of each function, list of legs or of terms; in full where two are alike.
+
+    Full names that are alike as well are numbered.
+    """
     first: dict[Any, Settings] = dict(zip(given, settings, strict=True))
     short = {value: shown_value(one, name) for value, one in first.items()}
     alike = [text for text in short.values() if list(short.values()).count(text) > 1]

@@ -1,6 +1,8 @@
 import dataclasses
 import importlib
+import math
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import nousmem as nm
 from nousmem.errors import InvalidParameter
 from nousmem.viz._as_code import as_python, as_toml
 from nousmem.viz.explorer._controls import depth_control, scoring_controls, scoring_from
+from nousmem.viz.explorer.toolkit import code_boxes, fill_code
 
 UNUSUAL = nm.Scoring(
     decay_lambda=0.00217,
@@ -168,6 +171,8 @@ def test_code_makes_the_same_settings_of_ones_own(own_code: Callable[..., Path])
     assert "from mine import Newest" in python
     assert "from mine import Fusions" in python
     assert "w_relevance" not in python
+    assert "weights={'frequency': 0.12, 'newest': 2.0}" in python
+    assert "#" not in python
     assert made_by(python) == settings
     assert nm.Settings.from_toml(as_toml(settings)) == settings
 
@@ -206,3 +211,44 @@ def test_code_makes_the_same_settings(scoring: nm.Scoring) -> None:
     assert nm.Settings.from_toml(as_toml(settings)) == settings
     assert "depth" not in as_python(nm.Settings())
     assert made_by(as_python(nm.Settings())) == nm.Settings()
+
+
+def test_code_holds_what_a_part_is_made_with(own_code: Callable[..., Path]) -> None:
+    own_code(
+        curves="""
+from dataclasses import dataclass
+import numpy as np
+
+@dataclass(frozen=True)
+class Curve:
+    least: float = 0.0
+    since: object = None
+    steps: tuple = ()
+    inner: object = None
+
+    def __call__(self, hours, decay_lambda):
+        return np.exp(-decay_lambda * hours)
+
+def first(hours, decay_lambda):
+    return hours * 0
+"""
+    )
+    curves = importlib.import_module("curves")
+    since = datetime(2026, 3, 1, tzinfo=UTC)
+    curve = curves.Curve(least=-math.inf, since=since, steps=((1, math.inf), ()))
+    settings = of(nm.Scoring(decay_curve=curve))
+    assert made_by(as_python(settings)) == settings
+    assert nm.Settings.from_toml(as_toml(settings)) == settings
+
+    # A file holds no functions, Python does.
+    settings = of(nm.Scoring(decay_curve=curves.Curve(inner=curves.first)))
+    assert made_by(as_python(settings)) == settings
+    with pytest.raises(InvalidParameter, match="made with something else"):
+        as_toml(settings)
+    button, row, python, toml = code_boxes()
+    button.value = True
+    fill_code(button, row, python, toml, settings)
+    assert python.value == as_python(settings)
+    assert toml.value.startswith("# settings are written as numbers")
+    settings = of(nm.Scoring(decay_curve=curves.Curve(inner=Path("a"))))
+    assert "is to be written by hand" in as_python(settings)

@@ -329,6 +329,30 @@ def test_functions_and_weights_of_ones_own_are_axes(corpus: nm.Corpus) -> None:
     assert explorer.settings in swept.settings
 
 
+def test_functions_of_one_name_are_numbered(corpus: nm.Corpus) -> None:
+    def made(factor: float):
+        return lambda hours, decay_lambda: np.exp(-factor * decay_lambda * hours)
+
+    fast, slow = made(3), made(0)
+    explorer = RankingExplorer(
+        corpus, scoring=nm.Scoring(decay_curve=fast), baseline=nm.Scoring(decay_curve=slow)
+    )
+    texts = explorer.controls["decay_curve"].options[-2:]
+    assert [text.rpartition(".")[2] for text in texts] == ["<lambda> (1)", "<lambda> (2)"]
+    explorer.controls["decay_curve"].value = texts[1]
+    assert explorer.scoring.decay_curve is slow
+    assert explorer.wait(60)
+
+    grid = {"decay_curve": [fast, slow], "decay_lambda": [1e-4, 1e-2], "w_recency": [0]}
+    swept = SweepExplorer(ev.sweep(corpus, grid=grid, measures=["RR"]))
+    labels = swept.grid.axes["decay_curve"].labels
+    assert labels == texts
+    headings = [one.value for one in swept._grid.children if isinstance(one, ipywidgets.HTML)]
+    for at in (1, 2):
+        assert any(f"&lt;lambda&gt; ({at})</small>" in heading for heading in headings)
+    assert "<lambda>" not in shown(swept)
+
+
 def test_legs_of_one_name_are_told_apart_by_what_they_are_made_with(corpus: nm.Corpus) -> None:
     @dataclass(frozen=True)
     class Last:
