@@ -98,11 +98,11 @@ class _Chunk:
     """Each of shape (s,): the tables of each setting."""
     weights: Floats
     """Shape (s, 3): of relevance, importance, recency."""
-    extra: Floats
-    """The tables of somebody's own terms, shape (distinct, n, c)."""
-    extra_at: Ints
+    extra: Floats | None
+    """The tables of somebody's own terms, shape (distinct, n, c); None where none has a weight."""
+    extra_at: Ints | None
     """Shape (s, e): the tables that each setting adds."""
-    extra_weights: Floats
+    extra_weights: Floats | None
     """Shape (s, e): their weights, 0 for none."""
     min_scores: Floats
     """Shape (s,)."""
@@ -142,8 +142,8 @@ def _measure_block(
         *(at[block] for at in chunk.table_at),
         chunk.weights[block],
         chunk.extra,
-        chunk.extra_at[block],
-        chunk.extra_weights[block],
+        None if chunk.extra_at is None else chunk.extra_at[block],
+        None if chunk.extra_weights is None else chunk.extra_weights[block],
         chunk.min_scores[block],
         watched.starts,
         watched.columns,
@@ -155,24 +155,42 @@ def _measure_block(
     return len(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """What the tables of a setting depend on; equal keys, equal tables."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """Which tables each setting needs: a number for each, as they were first needed.
 
-    tables: tuple[tuple[object, ...], ...]
-    """Of relevance, decay and recency."""
-    addends: tuple[Addend, ...]
+    Numbers, since what a table depends on may have no order of its own.
+    """
+
+    tables: list[tuple[int, int, int]]
+    """Of each setting: relevance, decay, recency."""
+    addends: list[list[Addend]]
+    """Of each setting: the terms of somebody's own that it weighs."""
+    own: list[tuple[int, ...]]
+    """Of each setting: the tables of these terms."""
 
     @classmethod
-    def of(cls, arrays: CandidateArrays, setting: Scoring) -> _Keys:
-        # Without a weight, recency is not looked at, so any table will do.
-        recency = (setting.recency_lambda,) if setting.recency_weight() else ()
-        tables = arrays.relevance_key(setting), setting.decay_parameters(), recency
-        return cls(tables, tuple(arrays.addends(setting)))
-
-    def all(self) -> list[tuple[int, object]]:
-        """Return every key with its kind: 0 to 2, and 3 for the terms of somebody's own."""
-        return [*enumerate(self.tables), *((3, one.key) for one in self.addends)]
+    def of(cls, arrays: CandidateArrays, settings: Sequence[Scoring]) -> _Plan:
+        legs, decaying = arrays.legs, [term.name for term in arrays.terms if term.decays]
+        relevance: dict[object, int] = {}
+        decay: dict[object, int] = {}
+        recency: dict[object, int] = {}
+        own: dict[object, int] = {}
+        tables = [
+            (
+                relevance.setdefault(one.relevance_parameters(legs, decaying), len(relevance)),
+                decay.setdefault(one.decay_parameters(), len(decay)),
+                # Without a weight, recency is not looked at, so any table will do.
+                recency.setdefault(one.recency_weight() and one.recency_lambda, len(recency)),
+            )
+            for one in settings
+        ]
+        addends = [arrays.addends(one) if arrays.terms else [] for one in settings]
+        return cls(
+            tables,
+            addends,
+            [tuple(own.setdefault(a.key, len(own)) for a in one) for one in addends],
+        )
 
 
 def _chunks(
@@ -180,35 +198,25 @@ def _chunks(
 ) -> Iterator[_Chunk]:
     """Sort settings so that those with the same tables meet, and cut where tables get too many."""
     room = max(3, _TABLE_BYTES // max(1, arrays.importance.nbytes))
-    keys = [_Keys.of(arrays, setting) for setting in settings]
-    # By the first setting that needs a table, since what a key holds may have no order.
-    places: list[dict[object, int]] = [{}, {}, {}]
-    for key in keys:
-        for place, table in zip(places, key.tables, strict=True):
-            place.setdefault(table, len(place))
-    order = sorted(
-        range(len(settings)),
-        key=lambda row: [
-            place[table] for place, table in zip(places, keys[row].tables, strict=True)
-        ],
-    )
-    distinct: set[tuple[int, object]] = set()
+    plan = _Plan.of(arrays, settings)
+    distinct: set[tuple[int, int]] = set()
     rows: list[int] = []
-    for row in order:
-        wanted = set(keys[row].all())
-        if rows and len(distinct | wanted) > room:
-            yield _chunk(arrays, settings, keys, rows, executor)
-            distinct, rows = set(), []
-        distinct |= wanted
+    for row in sorted(range(len(settings)), key=plan.tables.__getitem__):
+        wanted = {*enumerate(plan.tables[row]), *((3, one) for one in plan.own[row])}
+        if not wanted <= distinct:
+            if rows and len(distinct | wanted) > room:
+                yield _chunk(arrays, settings, plan, rows, executor)
+                distinct, rows = set(), []
+            distinct |= wanted
         rows.append(row)
     if rows:
-        yield _chunk(arrays, settings, keys, rows, executor)
+        yield _chunk(arrays, settings, plan, rows, executor)
 
 
 def _chunk(
     arrays: CandidateArrays,
     settings: Sequence[Scoring],
-    keys: Sequence[_Keys],
+    plan: _Plan,
     rows: Sequence[int],
     executor: ThreadPoolExecutor,
 ) -> _Chunk:
@@ -216,37 +224,38 @@ def _chunk(
     table_at: list[Ints] = []
     makers = (arrays.relevance_under, arrays.decay_under, arrays.recency_under)
     for kind, make in enumerate(makers):
-        first_with = {keys[row].tables[kind]: settings[row] for row in reversed(rows)}
-        place = {key: at for at, key in enumerate(first_with)}
+        first_with = {plan.tables[row][kind]: settings[row] for row in reversed(rows)}
+        place = {number: at for at, number in enumerate(first_with)}
         tables.append(_stacked(list(executor.map(make, first_with.values()))))
-        table_at.append(np.array([place[keys[row].tables[kind]] for row in rows], dtype=np.int64))
+        table_at.append(np.array([place[plan.tables[row][kind]] for row in rows], dtype=np.int64))
     return _Chunk(
         rows=np.array(rows, dtype=np.int64),
         tables=(tables[0], tables[1], tables[2]),
         table_at=(table_at[0], table_at[1], table_at[2]),
         weights=np.array([settings[row].term_weights() for row in rows], dtype=np.float64),
-        **_extra(arrays, settings, keys, rows),
+        **_extra(arrays, settings, plan, rows),
         min_scores=np.array([settings[row].min_score for row in rows], dtype=np.float64),
     )
 
 
 def _extra(
-    arrays: CandidateArrays, settings: Sequence[Scoring], keys: Sequence[_Keys], rows: Sequence[int]
-) -> dict[str, NDArray[Any]]:
+    arrays: CandidateArrays, settings: Sequence[Scoring], plan: _Plan, rows: Sequence[int]
+) -> dict[str, NDArray[Any] | None]:
     """Return the tables of somebody's own terms, made one after the other, as a chunk has them."""
-    width = max((len(keys[row].addends) for row in rows), default=0)
-    place: dict[object, int] = {}
+    width = max((len(plan.own[row]) for row in rows), default=0)
+    if not width:
+        return dict.fromkeys(("extra", "extra_at", "extra_weights"))
+    place: dict[int, int] = {}
     tables: list[Floats] = []
     at = np.zeros((len(rows), width), dtype=np.int64)
     weights = np.zeros((len(rows), width))
     for s, row in enumerate(rows):
-        for e, addend in enumerate(keys[row].addends):
-            if addend.key not in place:
-                place[addend.key] = len(tables)
+        for e, (number, addend) in enumerate(zip(plan.own[row], plan.addends[row], strict=True)):
+            if number not in place:
+                place[number] = len(tables)
                 tables.append(arrays.addend_under(addend.term, settings[row]))
-            at[s, e], weights[s, e] = place[addend.key], addend.weight
-    extra = _stacked(tables or [np.zeros((0, arrays.importance.shape[1]))])
-    return {"extra": extra, "extra_at": at, "extra_weights": weights}
+            at[s, e], weights[s, e] = place[number], addend.weight
+    return {"extra": _stacked(tables), "extra_at": at, "extra_weights": weights}
 
 
 def _stacked(tables: Sequence[Floats]) -> Floats:

@@ -42,9 +42,9 @@ def rank_watched(
     decay_at: Ints,
     recency_at: Ints,
     weights: Floats,
-    extra: Floats,
-    extra_at: Ints,
-    extra_weights: Floats,
+    extra: Floats | None,
+    extra_at: Ints | None,
+    extra_weights: Floats | None,
     min_scores: Floats,
     starts: Ints,
     columns: Ints,
@@ -55,7 +55,7 @@ def rank_watched(
 
     Where there is no candidate, relevance is NaN, and no comparison with it is true. What scores
     less than the setting's `min_scores` is ahead of nothing that reaches it. `extra` holds the
-    tables of somebody's own terms, of which each setting adds those it weighs.
+    tables of somebody's own terms, of which each setting adds those it weighs; None is none.
     """
     width = importance.shape[1]
     decayed = np.empty(width)
@@ -76,12 +76,14 @@ def rank_watched(
                 for i in range(width):
                     total = w_relevance * decayed[i] + w_importance * importance[q, i]
                     scores[i] = total + w_recency * recency[at, q, i]
-            for e in range(extra_weights.shape[1]):
-                weight = extra_weights[s, e]
-                if weight != 0:
-                    at = extra_at[s, e]
-                    for i in range(width):
-                        scores[i] += weight * extra[at, q, i]
+            # Where there are none, this is left out of what is compiled.
+            if extra is not None and extra_at is not None and extra_weights is not None:
+                for e in range(extra_weights.shape[1]):
+                    weight = extra_weights[s, e]
+                    if weight != 0:
+                        at = extra_at[s, e]
+                        for i in range(width):
+                            scores[i] += weight * extra[at, q, i]
             for j in range(starts[q], starts[q + 1]):
                 column = columns[j]
                 if column < 0 or not scores[column] >= min_scores[s]:
