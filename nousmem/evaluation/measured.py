@@ -78,7 +78,8 @@ def _ranks_as(one: Settings, wanted: Settings) -> bool:
     own, other = _without_idle_weights(one), _without_idle_weights(wanted)
     if not math.isclose(own.decay_lambda, other.decay_lambda, rel_tol=_SAME_DECAY):
         return False
-    if one.retrieval != wanted.retrieval:
+    same = one.retrieval == wanted.retrieval
+    if not same and one.retrieval.unlimited != wanted.retrieval.unlimited:
         return False
     if own == other:
         return True

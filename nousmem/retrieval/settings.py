@@ -91,6 +91,11 @@ class Retrieval:
         """`terms`, as they are kept."""
         return cast("tuple[Term, ...]", self.terms)
 
+    @property
+    def unlimited(self) -> Retrieval:
+        """The same with its depth said, for a ranking without a limit: equal where that is."""
+        return replace(self, depth=self.depth_for(None))
+
     def depth_for(self, limit: int | None) -> int:
         """Return how many entries are read from each leg to rank `limit` of them."""
         return self.depth if self.depth is not None else max(MIN_DEPTH, limit or 0)

@@ -272,7 +272,7 @@ def _checked_corpora(experiment: Experiment, plans: Sequence[Plan]) -> list[_Che
 
 
 def _announcement(plans: Sequence[Plan], corpora: Sequence[_CheckedCorpus]) -> str:
-    ways = [len(plan.retrievals) for plan in plans]
+    ways = [len({one.unlimited for one in plan.retrievals}) for plan in plans]
     n_settings = sum(len(plan.settings) for plan in plans)
     said = f"{n_settings:,} setting{'s' if n_settings > 1 else ''}"
     if len(plans) == 1:

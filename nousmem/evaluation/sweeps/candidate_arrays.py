@@ -375,7 +375,7 @@ def find_for_each(
     if not len(judgements):
         raise InvalidParameter(f"corpus {corpus.name!r} has no query with a relevant entry")
     measured = set(judgements.query_ids)
-    ways = list(dict.fromkeys(retrievals))
+    ways = list(dict.fromkeys(one.unlimited for one in retrievals))
     found: dict[Retrieval, dict[str, Candidates]] = {one: {} for one in ways}
     what = "queries" if len(ways) == 1 else f"queries, {len(ways)} retrievals"
     with progress_bar(len(judgements) * len(ways), what, show=progress) as advance:
@@ -403,15 +403,16 @@ def find_for_each(
     excluded = dict(corpus.card.excluded)
     if judgements.n_without:
         excluded["no relevant entry"] = judgements.n_without
-    return {
-        retrieval: _packed(
+    packed = {
+        way: _packed(
             [by_id[query_id] for query_id in judgements.query_ids],
             [own[query_id] for query_id in judgements.query_ids],
             judgements,
             excluded,
         )
-        for retrieval, own in found.items()
+        for way, own in found.items()
     }
+    return {one: packed[one.unlimited] for one in retrievals}
 
 
 def close_store(store: Store) -> None:

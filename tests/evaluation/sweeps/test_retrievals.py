@@ -235,3 +235,19 @@ def test_every_part_is_loaded_by_its_name(own_code: Callable[..., Path], corpus:
     assert swept.frame["terms"].tolist() == ["half", "half", ""]
     assert swept.frame["fusion"].tolist() == ["swept_parts:summed"] * 2 + ["rrf"]
     assert len(set(swept.frame["AP"])) > 1
+
+
+def test_the_depth_that_none_stands_for_is_not_found_again(corpus: nm.Corpus) -> None:
+    opened: list[Counting] = []
+
+    def store_of(_) -> Counting:
+        opened.append(Counting())
+        return opened[-1]
+
+    with pytest.warns(ev.IdleParameterWarning, match="depth"):
+        swept = ev.sweep(corpus, store=store_of, grid={"depth": [None, 30]}, measures=["AP"])
+    (store,) = opened
+    assert store.asked == {("text", 30): len(swept.queries)}
+    assert swept.n_tried == 2
+    assert swept.baseline == 0
+    assert swept.values[0].tolist() == swept.values[1].tolist()
