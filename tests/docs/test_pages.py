@@ -266,3 +266,9 @@ EVALUATORS: dict[str, Callable[[Example], None]] = {
     "bibtex": lambda example: None,
     "yaml": lambda example: yaml.safe_load(str(example.parsed)) and None,
 }
+
+
+def test_no_page_is_empty() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("evals/*.md")]
+    assert len(pages) > 30
+    assert [str(page) for page in pages if not page.read_text(encoding="utf-8").strip()] == []
